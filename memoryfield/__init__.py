@@ -1,0 +1,1 @@
+"""memoryfield: open, search, study and curate memory that is plain data."""

@@ -1,0 +1,116 @@
+"""How results show themselves: one table, as plain text and as HTML that says the same.
+
+Values come from pages and so from strangers. Text for a terminal has its control and direction characters made
+visible; HTML has everything escaped and nothing that a page could turn into markup.
+"""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_ALLOWED_FORMAT = {"\u200c", "\u200d"}  # joiners that Persian and emoji need
+
+
+def plain(value: object, limit: int | None = None) -> str:
+    """Return *value* as one line that a terminal shows as it is.
+
+    Args:
+        value: Anything; ``None`` becomes an empty string.
+        limit: Longest length in characters; a longer text is cut and ends in an ellipsis.
+    """
+    text = "" if value is None else str(value)
+    if limit is not None:
+        text = text[: limit * 2 + 16]
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(_visible(c) for c in text)
+    text = " ".join(text.split())
+    return text if limit is None or len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t\r\u2028\u2029\x85\x0b\x0c":
+        return " "
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cs") or (category == "Cf" and character not in _ALLOWED_FORMAT):
+        return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
+    return character
+
+
+def escape(value: object, limit: int | None = None) -> str:
+    """Return *value* as HTML text: escaped, and without the ``$`` and back-ticks that notebooks typeset."""
+    text = html.escape(plain(value, limit), quote=True)
+    return text.replace("$", "&#36;").replace("`", "&#96;").replace("\\(", "&#92;(").replace("\\[", "&#92;[")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a heading, with notes below; the same content as text and as HTML.
+
+    Attributes:
+        heading: One line above the rows.
+        columns: Column titles.
+        rows: One sequence of values a row, as long as *columns*.
+        notes: Lines below the rows.
+        right: Titles of the columns that are aligned to the right (numbers).
+        widths: Longest length in characters of a column's cells, by title; 60 where not given.
+        more: How many rows are not shown.
+    """
+
+    heading: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    notes: Sequence[str] = ()
+    right: frozenset[str] = field(default_factory=frozenset)
+    widths: dict[str, int] = field(default_factory=dict)
+    more: int = 0
+
+    def _cells(self) -> list[list[str]]:
+        limits = [self.widths.get(title, 60) for title in self.columns]
+        return [[plain(value, limit) for value, limit in zip(row, limits, strict=True)] for row in self.rows]
+
+    def _footer(self) -> list[str]:
+        return ([f"... and {self.more} more"] if self.more else []) + [plain(note) for note in self.notes]
+
+    def text(self) -> str:
+        """Return the table for a terminal."""
+        lines = [plain(self.heading)]
+        if self.rows:
+            cells = self._cells()
+            wide = [max(_width(r[i]) for r in [list(self.columns), *cells]) for i in range(len(self.columns))]
+            for row in [list(self.columns), *cells]:
+                padded = [_pad(v, wide[i], self.columns[i] in self.right) for i, v in enumerate(row)]
+                lines.append("  " + "  ".join(padded).rstrip())
+        return "\n".join(lines + ["  " + line for line in self._footer()])
+
+    def html(self) -> str:
+        """Return the table as an HTML fragment without scripts, styled by classes and a few inline rules."""
+        parts = [f'<div class="memoryfield"><p><strong>{escape(self.heading)}</strong></p>']
+        if self.rows:
+            align = ["right" if title in self.right else "left" for title in self.columns]
+            head = "".join(
+                f'<th scope="col" style="text-align:{a}">{escape(t)}</th>' for t, a in zip(self.columns, align, strict=True)
+            )
+            body = "".join(
+                "<tr>" + "".join(f'<td style="text-align:{a}">{_cell(v)}</td>' for v, a in zip(row, align, strict=True)) + "</tr>"
+                for row in self._cells()
+            )
+            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        parts += [f"<p><small>{escape(line)}</small></p>" for line in self._footer()]
+        return "".join(parts) + "</div>"
+
+
+def _cell(value: str) -> str:
+    return escape(value)
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
