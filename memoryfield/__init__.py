@@ -1,1 +1,60 @@
-"""memoryfield: open, search, study and curate memory that is plain data."""
+"""memoryfield: open, search, study and curate memory that is plain data.
+
+A memoryfield is a flat directory of Markdown pages with optional YAML frontmatter, plus one SQLite file of vectors per
+embedding model. Start with ``open_field``. Everything else is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoryfield.errors import MemoryfieldError
+    from memoryfield.field import MemoryField, import_field, open_field, search_fields
+    from memoryfield.format.page import Page
+    from memoryfield.index.embedders.catalogue import load_model, models
+
+_HOMES = {
+    "MemoryField": "memoryfield.field",
+    "MemoryfieldError": "memoryfield.errors",
+    "Page": "memoryfield.format.page",
+    "errors": "memoryfield",
+    "import_field": "memoryfield.field",
+    "load_model": "memoryfield.index.embedders.catalogue",
+    "models": "memoryfield.index.embedders.catalogue",
+    "open_field": "memoryfield.field",
+    "search_fields": "memoryfield.field",
+}
+
+__all__ = [
+    "MemoryField",
+    "MemoryfieldError",
+    "Page",
+    "errors",
+    "import_field",
+    "load_model",
+    "models",
+    "open_field",
+    "search_fields",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("memoryfield-lab")
+        except PackageNotFoundError:  # run from a source tree that is not installed
+            return "0+unknown"
+    if name == "errors":
+        return import_module("memoryfield.errors")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'memoryfield' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,45 @@
+"""The command line: ``memoryfield VERB FIELD ...``. Every verb is one call of ``MemoryField``.
+
+Exit codes: 0 done, 1 nothing found or findings, 2 wrong use, 3 refused (the message says why and what to do).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+DONE, NOTHING, USAGE, REFUSED = 0, 1, 2, 3
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    from memoryfield.cli.parser import build_parser
+    from memoryfield.errors import MemoryfieldError
+
+    for stream in (sys.stdout, sys.stderr):
+        # page names and texts may hold what the terminal's encoding cannot
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = build_parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except MemoryfieldError as error:
+        sys.stderr.write(f"memoryfield: {error}\n")
+        return REFUSED
+    except KeyboardInterrupt:
+        sys.stderr.write("memoryfield: interrupted; what was done stays, the same command goes on from there\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader has seen enough; nothing may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except OSError as error:
+        sys.stderr.write(f"memoryfield: {error.strerror or error}: {error.filename or ''}\n".replace(": \n", "\n"))
+        return REFUSED
+    return code
+
+
+__all__ = ["DONE", "INTERRUPTED", "NOTHING", "REFUSED", "USAGE", "main"]

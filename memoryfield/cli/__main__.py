@@ -1,0 +1,7 @@
+"""``python -m memoryfield.cli``."""
+
+import sys
+
+from memoryfield.cli import main
+
+sys.exit(main())

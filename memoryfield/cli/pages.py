@@ -1,0 +1,284 @@
+"""Verbs that read and change pages: init, new, list, show, edit, write, rename, delete, validate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from memoryfield.cli import DONE, NOTHING, USAGE
+from memoryfield.cli.output import note, say, say_json
+from memoryfield.errors import QueryError
+
+
+def add_verbs(verbs: Any) -> None:
+    """Add the verbs of this module to a parser."""
+    verb = verbs.add("init", _init, "make an empty field", "memoryfield init notes/")
+    verb.add_argument("field", help="directory to make")
+
+    verb = verbs.add(
+        "new", _new, "create a page", 'memoryfield new notes/ --title "Winch brake" --body "Oil it in spring."',
+        'memoryfield new notes/ winch-brake --title "Winch brake" < text.md',
+    )
+    _field(verb)
+    verb.add_argument("name", nargs="?", help="page name; made from the title when left out")
+    verb.add_argument("--title")
+    verb.add_argument("--summary", help="one line that says what the page holds")
+    verb.add_argument("--body", help="text; read from standard input when left out and something is piped in")
+    _keys(verb)
+
+    verb = verbs.add("list", _list, "list pages", "memoryfield list notes/", "memoryfield list notes/ --where tags=ci --json")
+    _field(verb)
+    where(verb)
+    _json(verb)
+
+    verb = verbs.add("show", _show, "print a page", "memoryfield show notes/ winch-brake")
+    _field(verb)
+    verb.add_argument("name")
+    _json(verb)
+
+    verb = verbs.add(
+        "edit", _edit, "change parts of a page; without options in $EDITOR",
+        'memoryfield edit notes/ winch-brake --title "Winch brake, new pads"',
+        "memoryfield edit notes/ winch-brake --set status=done --unset draft",
+        'memoryfield edit notes/ winch-brake --append "Checked again in May."',
+    )
+    _field(verb)
+    verb.add_argument("name")
+    verb.add_argument("--title")
+    verb.add_argument("--summary")
+    verb.add_argument("--body", help="new body in place of the old; - reads standard input")
+    verb.add_argument("--append", metavar="TEXT", help="text to add at the end; - reads standard input")
+    verb.add_argument("--section", nargs=2, metavar=("HEADING", "TEXT"), help="new text of one section")
+    _keys(verb)
+    verb.add_argument("--unset", action="append", default=[], metavar="KEY", help="remove a frontmatter key")
+    verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
+
+    verb = verbs.add(
+        "write", _write, "store a whole page file as it is, read from standard input or a file",
+        "memoryfield write notes/ winch-brake < winch-brake.md",
+    )
+    _field(verb)
+    verb.add_argument("name")
+    verb.add_argument("--file", type=Path, help="file to read instead of standard input")
+    verb.add_argument("--replace", action="store_true", help="overwrite the page if it is there")
+    verb.add_argument("--if-sha256", metavar="SHA256", help="overwrite only this version of the page")
+
+    verb = verbs.add("rename", _rename, "rename a page and the links to it", "memoryfield rename notes/ brake winch-brake")
+    _field(verb)
+    verb.add_argument("old")
+    verb.add_argument("new")
+
+    verb = verbs.add("delete", _delete, "delete a page", "memoryfield delete notes/ winch-brake")
+    _field(verb)
+    verb.add_argument("name")
+    verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
+
+    verb = verbs.add(
+        "validate", _validate, "check every page; with --fix show repairs, with --yes apply them",
+        "memoryfield validate notes/", "memoryfield validate notes/ --fix", "memoryfield validate notes/ --fix --yes",
+    )
+    _field(verb)
+    verb.add_argument("--fix", action="store_true", help="show the diff of what can be repaired without guessing")
+    verb.add_argument("--yes", action="store_true", help="with --fix: apply it")
+    verb.add_argument("--reencode", metavar="ENCODING", help="with --fix: read pages that are not UTF-8 in this encoding")
+    verb.add_argument("--level", choices=["error", "warning", "info"], default="info", help="lowest level to list")
+    _json(verb)
+
+
+def _field(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("field", help="directory or .memoryfield.zip")
+
+
+def _json(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _keys(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="frontmatter key; [a, b] is a list")
+
+
+def where(verb: argparse.ArgumentParser) -> None:
+    """Add the option that filters by frontmatter."""
+    verb.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only pages with this frontmatter")
+
+
+def conditions(pairs: list[str]) -> dict[str, Any]:
+    """Turn ``KEY=VALUE`` options into a filter; one key given twice means either value."""
+    wanted: dict[str, Any] = {}
+    for pair in pairs:
+        key, value = _pair(pair)
+        wanted[key] = [*wanted.get(key, []), value]
+    return {key: values[0] if len(values) == 1 else values for key, values in wanted.items()}
+
+
+def _pair(pair: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not equals or not key.strip():
+        raise QueryError(f"{pair!r} is not KEY=VALUE")
+    return key.strip(), value
+
+
+def _values(pairs: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, value = _pair(pair)
+        if value.startswith("[") and value.endswith("]"):
+            values[key] = [part.strip() for part in value[1:-1].split(",") if part.strip()]
+        else:
+            values[key] = value
+    return values
+
+
+def _open(options: argparse.Namespace, create: bool = False) -> Any:
+    from memoryfield.field import open_field
+
+    return open_field(options.field, create)
+
+
+def _text(given: str | None) -> str | None:
+    return sys.stdin.read() if given == "-" else given
+
+
+def _init(options: argparse.Namespace) -> int:
+    field = _open(options, create=True)
+    say(f"{field.path}: {len(field)} pages")
+    return DONE
+
+
+def _new(options: argparse.Namespace) -> int:
+    body = options.body
+    if body is None:
+        body = "" if sys.stdin.isatty() else sys.stdin.read()
+    page = _open(options).write(
+        options.name, title=options.title, summary=options.summary, body=_text(body) or "", **_values(options.set)
+    )
+    say(page.name)
+    return DONE
+
+
+def _list(options: argparse.Namespace) -> int:
+    from memoryfield.display import Table
+    from memoryfield.retrieve.filters import page_filter
+
+    field = _open(options)
+    passes = page_filter(where=conditions(options.where))
+    pages = [page for page in field.pages() if passes(page)]
+    if options.json:
+        say_json([page.to_dict(body=False) for page in pages])
+    elif pages:
+        rows = [(page.name, page.title, page.updated or page.created or "", page.size) for page in pages]
+        heading = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
+        say(Table(heading, ["name", "title", "updated", "bytes"], rows, right=frozenset({"bytes"})).text())
+    else:
+        note("no page matches" if options.where else "no pages yet; memoryfield new FIELD --title ... makes one")
+    return DONE if pages else NOTHING
+
+
+def _show(options: argparse.Namespace) -> int:
+    page = _open(options).read(options.name)
+    if options.json:
+        say_json(page.to_dict())
+    elif sys.stdout.isatty():
+        from memoryfield.display import plain
+
+        # a page from a stranger may hold codes that rewrite the terminal
+        say("\n".join(plain(line) if not line.isprintable() else line for line in page.text.split("\n")))
+    else:
+        sys.stdout.buffer.write(page.raw)
+    return DONE
+
+
+def _edit(options: argparse.Namespace) -> int:
+    field = _open(options)
+    keys: dict[str, Any] = {**_values(options.set), **dict.fromkeys(options.unset)}
+    asked = [options.title, options.summary, options.body, options.append, options.section]
+    if all(part is None for part in asked) and not keys:
+        return _edit_in_editor(field, options.name)
+    before = field.read(options.name)
+    page = field.edit(
+        options.name,
+        title=options.title,
+        summary=options.summary,
+        keys=keys or None,
+        body=_text(options.body),
+        append=_text(options.append),
+        section=tuple(options.section) if options.section else None,
+        if_sha256=options.if_sha256,
+    )
+    say(f"{page.name} {'unchanged' if page.sha256 == before.sha256 else 'changed'}")
+    return DONE
+
+
+def _edit_in_editor(field: Any, name: str) -> int:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        note("memoryfield: nothing to change: give an option such as --title, or set $EDITOR")
+        return USAGE
+    page = field.read(name)
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder, page.filename)
+        draft.write_bytes(page.raw)
+        code = subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode
+        raw = draft.read_bytes()
+        if code:
+            note(f"memoryfield: {editor} ended with code {code}; {name} is unchanged")
+            return USAGE
+        if raw == page.raw:
+            say(f"{page.name} unchanged")
+            return DONE
+        try:
+            field.put(name, raw, if_sha256=page.sha256)
+        except Exception:
+            kept = Path(tempfile.gettempdir(), f"{page.name}.rejected.md")
+            kept.write_bytes(raw)
+            note(f"memoryfield: your text is kept in {kept}")
+            raise
+    say(f"{page.name} changed")
+    return DONE
+
+
+def _write(options: argparse.Namespace) -> int:
+    raw = options.file.read_bytes() if options.file else sys.stdin.buffer.read()
+    page = _open(options).put(options.name, raw, if_sha256=options.if_sha256, replace=options.replace)
+    say(page.name)
+    return DONE
+
+
+def _rename(options: argparse.Namespace) -> int:
+    page = _open(options).rename(options.old, options.new)
+    say(f"{options.old} -> {page.name}")
+    return DONE
+
+
+def _delete(options: argparse.Namespace) -> int:
+    _open(options).delete(options.name, if_sha256=options.if_sha256)
+    say(f"{options.name} deleted")
+    return DONE
+
+
+def _validate(options: argparse.Namespace) -> int:
+    field = _open(options)
+    if options.fix:
+        fixes = field.plan_fixes(reencode=options.reencode)
+        say(fixes.diff() or "nothing that can be repaired without guessing")
+        if not options.yes:
+            if len(fixes):
+                note("nothing was written; --fix --yes applies it")
+            return NOTHING if len(fixes) else DONE
+        for name in fixes.apply():
+            say(f"repaired {name}")
+    levels = ("error", "warning", "info")
+    findings = [f for f in field.validate() if levels.index(f.level) <= levels.index(options.level)]
+    if options.json:
+        say_json([finding.to_dict() for finding in findings])
+    else:
+        for finding in findings:
+            say(str(finding))
+        note(f"{len(findings)} findings" if findings else "no findings")
+    return NOTHING if any(finding.level != "info" for finding in findings) else DONE

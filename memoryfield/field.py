@@ -1,0 +1,527 @@
+"""MemoryField: the one object people hold. Thin: it opens, remembers which model to use, and delegates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from memoryfield.display import Table
+from memoryfield.errors import ReadOnlyField
+from memoryfield.format.names import page_name
+from memoryfield.format.page import Page
+from memoryfield.format.pages import PageDirectory, PageSource, open_pages
+
+if TYPE_CHECKING:
+    import os
+    from datetime import date, datetime
+
+    from memoryfield.curate.near import NearDuplicates
+    from memoryfield.format.archive import ArchiveReport
+    from memoryfield.format.fixes import Fixes
+    from memoryfield.format.validate import Findings
+    from memoryfield.index.embedders import Embedder
+    from memoryfield.index.files import IndexState
+    from memoryfield.index.keywords import KeywordIndex
+    from memoryfield.index.vectors import SyncReport, VectorIndex
+    from memoryfield.retrieve.search import SearchResults
+    from memoryfield.study.layout import Layout
+
+DEFAULT_RETRIEVER = "hybrid"
+
+
+def open_field(
+    path: str | os.PathLike[str],
+    create: bool = False,
+    *,
+    model: str | Embedder | None = None,
+    recipe: str = "page",
+    backend: str | None = None,
+) -> MemoryField:
+    """Open a memoryfield.
+
+    Args:
+        path: A directory, or a ``.memoryfield.zip``, which is read in place and never written.
+        create: Make the directory when it is missing.
+        model: Embedding model to use: a code of ``models()``, ``"auto"``, a sentence-transformers id or folder, or an
+            embedder. By default ``$MEMORYFIELD_MODEL``, else ``nomic-embed-text-v1.5``. It is loaded when first needed.
+        recipe: What of a page is embedded: ``page`` (the whole file, as the format specifies) or ``content``.
+        backend: ``torch``, or a faster one; by default the fastest exact one that is installed.
+
+    Raises:
+        FieldNotFound: Nothing is there, or no directory and no archive.
+        ArchiveError: The archive is refused.
+    """
+    return MemoryField(open_pages(Path(path).expanduser(), create), model=model, recipe=recipe, backend=backend)
+
+
+class MemoryField:
+    """A field of pages with its caches, its search and its study. Made by ``open_field``."""
+
+    def __init__(
+        self, source: PageSource, *, model: str | Embedder | None = None, recipe: str = "page", backend: str | None = None
+    ) -> None:
+        self._source = source
+        self._model = model
+        self._recipe = recipe
+        self._backend = backend
+        self._indexes: dict[tuple[str, str], VectorIndex] = {}
+        self._keywords: KeywordIndex | None = None
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """The directory or the archive."""
+        return self._source.path
+
+    @property
+    def name(self) -> str:
+        """Name of the directory, or of the archive without its endings."""
+        name = self.path.name or self.path.resolve().name
+        return name.removesuffix(".zip").removesuffix(".memoryfield")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every edit is refused."""
+        return self._source.read_only
+
+    def names(self) -> list[str]:
+        """Return the names of all pages, sorted."""
+        return self._source.names()
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.removesuffix(".md") in self.names()
+
+    def __getitem__(self, name: str) -> Page:
+        return self.read(name)
+
+    def read(self, name: str) -> Page:
+        """Return one page as it is on disk now.
+
+        Raises:
+            PageNotFound: There is none of that name.
+        """
+        return self._source.read(name)
+
+    def pages(self) -> Iterator[Page]:
+        """Yield every page, sorted by name."""
+        return self._source.pages()
+
+    def indexes(self) -> list[IndexState]:
+        """Return the vector indexes beside the pages and in the cache, with their state."""
+        from memoryfield.index.files import find_indexes
+
+        return find_indexes(self._source)
+
+    # --- edits ------------------------------------------------------------------------------------------------------
+
+    def _directory(self) -> PageDirectory:
+        if not isinstance(self._source, PageDirectory) or self._source.read_only:
+            raise ReadOnlyField(f"{self.path} is read only; import an archive into a directory to edit its pages")
+        return self._source
+
+    def write(
+        self, name: str | None = None, *, title: str | None = None, summary: str | None = None, body: str = "", **keys: Any
+    ) -> Page:
+        """Create a page and return it.
+
+        Args:
+            name: Page name; by default made from the title.
+            title: Title.
+            summary: One line that says what the page holds.
+            body: Markdown.
+            keys: Further frontmatter keys.
+
+        Raises:
+            PageExists: A page of that name is there; use ``edit``.
+            InvalidName: No page may have that name.
+            ReadOnlyField: The field cannot be written.
+        """
+        return self._directory().create(name, title=title, summary=summary, body=body, **keys)
+
+    def edit(
+        self,
+        name: str,
+        *,
+        title: str | None = None,
+        summary: str | None = None,
+        keys: Mapping[str, Any] | None = None,
+        body: str | None = None,
+        append: str | None = None,
+        section: tuple[str, str] | None = None,
+        if_sha256: str | None = None,
+    ) -> Page:
+        """Change parts of a page; every other byte stays. Returns the page as it is now.
+
+        Args:
+            name: Page name.
+            title: New title.
+            summary: New summary.
+            keys: Frontmatter keys to set; ``None`` as a value removes the key.
+            body: New body, in place of all the old.
+            append: Text to add at the end.
+            section: Heading and new text of one section.
+            if_sha256: Write only if the page still has this sha256 (``page.sha256`` of the version that was read).
+
+        Raises:
+            PageChanged: The page is not the one that was read.
+            FrontmatterError: The frontmatter is broken, or the edit would touch other bytes; says where and why.
+            NotEditable: The bytes are not UTF-8, there is no such section, or it is the uuid.
+        """
+        return self._directory().edit(
+            name, title=title, summary=summary, keys=keys, body=body, append=append, section=section, if_sha256=if_sha256
+        )
+
+    def rename(self, old: str, new: str) -> Page:
+        """Rename a page, rewrite the links to it in all other pages, and return it."""
+        directory = self._directory()
+        directory.rename(old, new)
+        return self.read(new)
+
+    def delete(self, name: str, *, if_sha256: str | None = None) -> None:
+        """Delete a page."""
+        self._directory().delete(name, if_sha256=if_sha256)
+
+    def validate(self) -> Findings:
+        """Check every page and file; see ``Finding`` for what is reported."""
+        from memoryfield.format.validate import validate
+
+        return validate(self._source)
+
+    def plan_fixes(self, reencode: str | None = None) -> Fixes:
+        """Return the repairs that need no guessing, as diffs; ``apply()`` them after a look.
+
+        Args:
+            reencode: Encoding to read pages in that are not UTF-8, for instance ``"cp1252"``; without it they stay.
+        """
+        from memoryfield.format.fixes import plan_fixes
+
+        return plan_fixes(self._directory(), reencode=reencode)
+
+    def export(
+        self, target: str | os.PathLike[str], *, names: Sequence[str] | None = None, indexes: bool | Sequence[str] = False
+    ) -> ArchiveReport:
+        """Write the field as a ``.memoryfield.zip`` with a ``.sha256`` file beside it.
+
+        Args:
+            target: File to write; a directory gets ``NAME.memoryfield.zip``.
+            names: Pages to take; all by default.
+            indexes: ``True`` for every healthy index, or the file names of some.
+        """
+        from memoryfield.format.archive import export_archive
+
+        goal = Path(target).expanduser()
+        if goal.is_dir():
+            goal = goal / f"{self.name}.memoryfield.zip"
+        if indexes is True:
+            healthy = [state.path for state in self.indexes() if state.state == "ok" and state.path.parent == self.path]
+            chosen = [path.name for path in healthy]
+        else:
+            chosen = list(indexes or ())
+        return export_archive(self._directory(), goal, pages=names, indexes=chosen)
+
+    # --- caches -----------------------------------------------------------------------------------------------------
+
+    def embedder(self, model: str | Embedder | None = None) -> Embedder:
+        """Return the loaded model, this field's own by default.
+
+        Raises:
+            ModelNotReady: It cannot be loaded; the message says what was tried and what to do.
+        """
+        from memoryfield.index.embedders.catalogue import load_model
+
+        return load_model(model if model is not None else self._model, backend=self._backend)
+
+    def vector_index(self, model: str | Embedder | None = None, recipe: str | None = None) -> VectorIndex:
+        """Return the index of a model and recipe, this field's own by default; nothing is embedded yet."""
+        from memoryfield.index.vectors import VectorIndex
+
+        embedder = self.embedder(model)
+        key = (embedder.model_code, recipe or self._recipe)
+        index = self._indexes.get(key)
+        if index is None or index.embedder is not embedder:
+            index = self._indexes[key] = VectorIndex(self._source, embedder, key[1])
+        return index
+
+    def keyword_index(self) -> KeywordIndex:
+        """Return the keyword index; it lives in the cache directory."""
+        from memoryfield.index.keywords import KeywordIndex
+
+        if self._keywords is None:
+            self._keywords = KeywordIndex(self._source)
+        return self._keywords
+
+    def sync(
+        self,
+        model: str | Embedder | None = None,
+        *,
+        recipe: str | None = None,
+        verify: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> SyncReport:
+        """Bring the vector index up to date: embed what changed, forget what is gone.
+
+        An interruption is harmless: what was embedded stays, the next call goes on.
+
+        Args:
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            verify: Read every byte of every page; ``False`` trusts size, times and inode.
+            progress: Show a bar; or a function of pages done and pages to do; ``False`` for neither.
+        """
+        index = self.vector_index(model, recipe)
+        with _progress_bar(progress) as report:
+            return index.sync(verify=verify, progress=report)
+
+    # --- questions --------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        question: str,
+        k: int = 10,
+        retriever: str = DEFAULT_RETRIEVER,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        since: str | date | datetime | None = None,
+        until: str | date | datetime | None = None,
+        min_score: float | None = None,
+        sync: bool = True,
+        verify: bool = False,
+        progress: bool = True,
+    ) -> SearchResults:
+        """Return the pages that answer *question*, best first.
+
+        Args:
+            question: What a person types; no syntax.
+            k: Most hits.
+            retriever: ``vector`` (cosine), ``keyword`` (BM25) or ``hybrid`` (reciprocal rank fusion of both).
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            where: Frontmatter keys with a value, a list of values, or a function of the value.
+            since: Earliest date of ``updated`` (else ``created``, else the file's time).
+            until: Latest date.
+            min_score: Smallest score of the chosen retriever.
+            sync: Embed what changed before searching, so that the answer is in step with the disk.
+            verify: Read every byte to find what changed, not only times and sizes.
+            progress: Show a bar while embedding.
+
+        Raises:
+            ModelNotReady: The model cannot be loaded; ``retriever="keyword"`` needs none.
+            QueryError: A setting that makes no sense.
+        """
+        return search_fields(
+            [self],
+            question,
+            k,
+            retriever,
+            model=model,
+            recipe=recipe,
+            where=where,
+            since=since,
+            until=until,
+            min_score=min_score,
+            sync=sync,
+            verify=verify,
+            progress=progress,
+        )
+
+    def near_duplicates(
+        self, threshold: float = 0.9, *, model: str | Embedder | None = None, recipe: str | None = None, progress: bool = True
+    ) -> NearDuplicates:
+        """Return the pairs of pages whose vectors have at least cosine *threshold*, nearest first.
+
+        ``index`` and ``listing`` are left out. No threshold fits every model and field: compare with the median that
+        the result shows.
+        """
+        from memoryfield.curate.near import near_duplicates
+
+        vectors = self._vectors(model, recipe, progress)
+        return near_duplicates(
+            vectors.names, vectors.matrix, threshold, model_code=vectors.model_code, recipe=vectors.recipe
+        )
+
+    def layout(
+        self,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        method: str = "auto",
+        n_neighbors: int = 15,
+        min_dist: float = 0.1,
+        random_state: int = 42,
+        engine: str = "umap-learn",
+        progress: bool = True,
+    ) -> Layout:
+        """Return a map of the pages: PCA below 15 pages, else UMAP; the same input gives the same map.
+
+        Args:
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            method: ``auto``, ``pca`` or ``umap``.
+            n_neighbors: UMAP's balance of local against global structure.
+            min_dist: UMAP's smallest distance of points.
+            random_state: Seed.
+            engine: ``umap-learn``, or ``fastumap`` where installed.
+            progress: Show a bar while embedding.
+        """
+        from memoryfield.study.layout import layout
+
+        vectors = self._vectors(model, recipe, progress)
+        return layout(
+            vectors.names,
+            vectors.matrix,
+            model_code=vectors.model_code,
+            recipe=vectors.recipe,
+            method=method,
+            n_neighbors=n_neighbors,
+            min_dist=min_dist,
+            random_state=random_state,
+            engine=engine,
+            pages={page.name: _described(page) for page in self.pages()},
+        )
+
+    def _vectors(self, model: str | Embedder | None, recipe: str | None, progress: bool) -> _PageVectors:
+        """Vectors of the ordinary pages, in step with the disk."""
+        index = self.vector_index(model, recipe)
+        with _progress_bar(progress) as report:
+            index.sync(verify=False, progress=report)
+        vectors = index.vectors()
+        kept = [i for i, name in enumerate(vectors.names) if name not in ("index", "listing")]
+        names = tuple(vectors.names[i] for i in kept)
+        return _PageVectors(names, vectors.matrix[kept], index.model_code, index.recipe)
+
+    # --- housekeeping -----------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Forget what is held in memory. Nothing on disk stays open between calls."""
+        self._indexes.clear()
+        self._keywords = None
+
+    def __enter__(self) -> MemoryField:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def overview(self) -> Table:
+        """Return what ``repr`` shows: pages, bytes, indexes with their state, findings."""
+        from memoryfield.index.files import describe_index
+
+        snapshot = self._source.snapshot()
+        total = sum(entry.size for entry in snapshot.entries.values())
+        count = len(snapshot.entries)
+        findings = self.validate()
+        levels = {level: sum(1 for f in findings if f.level == level) for level in ("error", "warning", "info")}
+        heading = f"{self.name}: {count} {'page' if count == 1 else 'pages'}, {total:,} bytes"
+        if self.read_only:
+            heading += ", read only"
+        rows = [describe_index(state, snapshot) for state in self.indexes()]
+        notes = [str(self.path)]
+        if not rows:
+            notes.append("no vector index yet; sync() makes one")
+        noted = ", ".join(f"{n} {level}{'s' if n != 1 and level != 'info' else ''}" for level, n in levels.items() if n)
+        notes.append(f"findings: {noted}; validate() lists them" if noted else "findings: none")
+        return Table(heading, ["index", "model", "recipe", "dim", "rows", "state", "written"], rows, notes, frozenset({"dim", "rows"}))
+
+    def __repr__(self) -> str:
+        return self.overview().text()
+
+    def _repr_html_(self) -> str:
+        return self.overview().html()
+
+
+@dataclass(frozen=True)
+class _PageVectors:
+    names: tuple[str, ...]
+    matrix: Any
+    model_code: str
+    recipe: str
+
+
+def search_fields(
+    fields: Sequence[MemoryField],
+    question: str,
+    k: int = 10,
+    retriever: str = DEFAULT_RETRIEVER,
+    *,
+    model: str | Embedder | None = None,
+    recipe: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    since: str | date | datetime | None = None,
+    until: str | date | datetime | None = None,
+    min_score: float | None = None,
+    sync: bool = True,
+    verify: bool = False,
+    progress: bool = True,
+) -> SearchResults:
+    """Search several fields at once; each hit says which field it is from. See ``MemoryField.search``."""
+    from memoryfield.retrieve.search import SearchTarget, search
+
+    targets = []
+    for field in fields:
+        vector = None if retriever == "keyword" else field.vector_index(model, recipe)
+        targets.append(SearchTarget(field.name, field._source, vector, field.keyword_index()))
+    with _progress_bar(progress and sync) as report:
+        return search(
+            targets,
+            question,
+            k=k,
+            retriever=retriever,
+            where=where,
+            since=since,
+            until=until,
+            min_score=min_score,
+            sync=sync,
+            verify=verify,
+            progress=report,
+        )
+
+
+def _described(page: Page) -> dict[str, str]:
+    keys = {key: value for key, value in page.frontmatter.items() if isinstance(value, str)}
+    return {**keys, "title": page.title, "summary": page.summary}
+
+
+class _progress_bar:
+    """A tqdm bar that appears with the first page to embed and goes at the end; or the caller's own function."""
+
+    def __init__(self, wanted: bool | Callable[[int, int], None]) -> None:
+        self._wanted = wanted
+        self._bar: Any = None
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        if callable(self._wanted):
+            return self._wanted
+        return self._update if self._wanted else None
+
+    def _update(self, done: int, total: int) -> None:
+        if self._bar is None:
+            if total == 0:
+                return
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=total, unit=" pages", desc="embedding", leave=False)
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+__all__ = ["MemoryField", "open_field", "page_name", "search_fields"]

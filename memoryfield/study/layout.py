@@ -1,0 +1,257 @@
+"""The memory space in two dimensions: PCA for a handful of pages, UMAP for more.
+
+A map helps the eye; it is no evidence. Distances between far groups mean little, and models are never compared
+through their maps. The same vectors, settings and seed give the same map: rows are sorted by name before the
+computation (the order of rows changes what UMAP draws), and the coordinates are kept in the cache directory under
+a digest of vectors and settings.
+
+Sources: principal component analysis (Pearson 1901); UMAP (McInnes, Healy and Melville 2018, arXiv:1802.03426).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryfield import places
+from memoryfield.display import Table
+from memoryfield.errors import QueryError
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects
+
+FEWEST_FOR_UMAP = 15
+METHODS = ("auto", "pca", "umap")
+ENGINES = ("umap-learn", "fastumap")
+_SCHEMA = 1
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Coordinates of pages.
+
+    Attributes:
+        names: Page names, sorted.
+        xy: ``(n_pages, 2)`` float32.
+        method: ``pca`` or ``umap``.
+        model_code: Model of the vectors.
+        recipe: Recipe of the vectors.
+        parameters: Settings that the coordinates depend on.
+        pages: For each page what a figure shows of it: title, summary and other keys of the frontmatter.
+    """
+
+    names: tuple[str, ...]
+    xy: NDArray[np.float32]
+    method: str
+    model_code: str
+    recipe: str
+    parameters: Mapping[str, Any]
+    pages: Sequence[Mapping[str, str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row a page: ``name, x, y, title``."""
+        import pandas
+
+        titles = [page.get("title", name) for page, name in zip(self.pages, self.names, strict=True)]
+        return pandas.DataFrame({"name": list(self.names), "x": self.xy[:, 0], "y": self.xy[:, 1], "title": titles})
+
+    def figure(self, color: str | None = None) -> plotly.graph_objects.Figure:
+        """Draw the pages with plotly; hovering shows title and summary.
+
+        Args:
+            color: A frontmatter key; its values get colours and symbols (at most eight, the rest is grey).
+        """
+        from memoryfield.study import figures
+
+        return figures.layout_figure(self, color)
+
+    def to_svg(self, width: int = 640, height: int = 440) -> str:
+        """Return a static picture that needs no kernel and no script."""
+        from memoryfield.study import figures
+
+        return figures.layout_svg(self, width, height)
+
+    def _table(self) -> Table:
+        kind = "PCA" if self.method == "pca" else "UMAP"
+        settings = ", ".join(f"{key} {value}" for key, value in self.parameters.items())
+        return Table(
+            f"Map of {len(self)} {'page' if len(self) == 1 else 'pages'}, {kind}",
+            notes=[f"model {self.model_code}, recipe {self.recipe}; {settings}", "distances between far groups mean little"],
+        )
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html() + self.to_svg()
+
+
+def layout(
+    names: Sequence[str],
+    matrix: NDArray[np.float32],
+    *,
+    model_code: str,
+    recipe: str,
+    method: str = "auto",
+    n_neighbors: int = 15,
+    min_dist: float = 0.1,
+    random_state: int = 42,
+    engine: str = "umap-learn",
+    pages: Mapping[str, Mapping[str, str]] | None = None,
+) -> Layout:
+    """Place pages in two dimensions.
+
+    Args:
+        names: One name a row, in any order.
+        matrix: ``(n_pages, dimensions)`` float32, unit rows.
+        model_code: Model of the vectors.
+        recipe: Recipe of the vectors.
+        method: ``auto`` (PCA below 15 pages, else UMAP), ``pca`` or ``umap``.
+        n_neighbors: UMAP's balance of local against global structure; cut to the number of other pages.
+        min_dist: UMAP's smallest distance of points.
+        random_state: Seed.
+        engine: ``umap-learn``, or ``fastumap`` where it is installed (no compilation at the first call).
+        pages: Title, summary and other keys by name, for the figure.
+
+    Raises:
+        QueryError: An unknown method or engine, UMAP for fewer than four pages, or a setting out of range.
+    """
+    if method not in METHODS:
+        raise QueryError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
+    if engine not in ENGINES:
+        raise QueryError(f"engine is {engine!r}; expected one of {', '.join(ENGINES)}")
+    if n_neighbors < 2 or not 0.0 <= min_dist <= 1.0:
+        raise QueryError(f"n_neighbors is {n_neighbors} (at least 2), min_dist is {min_dist} (0 to 1)")
+    order = sorted(range(len(names)), key=lambda i: names[i])
+    ordered = tuple(names[i] for i in order)
+    rows = np.ascontiguousarray(matrix[order], dtype=np.float32)
+    if method == "auto":
+        method = "pca" if len(ordered) < FEWEST_FOR_UMAP else "umap"
+    if method == "umap" and len(ordered) < 4:
+        raise QueryError(f"UMAP needs at least 4 pages and there are {len(ordered)}; use method='pca'")
+    parameters: dict[str, Any] = {}
+    if method == "umap":
+        n_neighbors = min(n_neighbors, len(ordered) - 1)
+        parameters = {"n_neighbors": n_neighbors, "min_dist": min_dist, "random_state": random_state, "engine": engine}
+    cache = _cache_file(rows, ordered, method, parameters)
+    xy = _read_cache(cache, len(ordered))
+    if xy is None:
+        xy = _pca(rows) if method == "pca" else _umap(rows, n_neighbors, min_dist, random_state, engine)
+        if method == "umap":  # PCA is quicker than the file
+            _write_cache(cache, xy)
+    described = [dict((pages or {}).get(name, {})) for name in ordered]
+    return Layout(ordered, xy, method, model_code, recipe, parameters, described)
+
+
+def _pca(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    count = len(rows)
+    xy = np.zeros((count, 2), dtype=np.float32)
+    if count < 2:
+        return xy
+    centred = (rows - rows.mean(axis=0)).astype(np.float64)
+    u, s, vt = np.linalg.svd(centred, full_matrices=False)
+    parts = min(2, len(s))
+    # the sign of a component is arbitrary: its largest loading is made positive
+    signs = np.sign(vt[np.arange(parts), np.abs(vt[:parts]).argmax(axis=1)])
+    xy[:, :parts] = u[:, :parts] * s[:parts] * np.where(signs == 0, 1, signs)
+    return xy
+
+
+def nearest_neighbors(rows: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return each row's *k* nearest rows by cosine distance, itself first, exactly.
+
+    Args:
+        rows: ``(n, dimensions)`` float32, unit rows.
+        k: How many, itself included.
+
+    Returns:
+        Indices ``(n, k)`` and cosine distances ``(n, k)``, ascending.
+    """
+    count = len(rows)
+    indices = np.empty((count, k), dtype=np.int32)
+    distances = np.empty((count, k), dtype=np.float32)
+    for top in range(0, count, _BLOCK):
+        distance = 1.0 - rows[top : top + _BLOCK] @ rows.T
+        np.maximum(distance, 0.0, out=distance)
+        here = np.arange(len(distance))
+        distance[here, top + here] = -1.0  # a page is its own nearest, also beside equal ones
+        part = np.argpartition(distance, k - 1, axis=1)[:, :k] if k < count else np.tile(np.arange(count), (len(here), 1))
+        values = np.take_along_axis(distance, part, axis=1)
+        inner = np.lexsort((part, values), axis=1)
+        indices[top : top + _BLOCK] = np.take_along_axis(part, inner, axis=1)
+        distances[top : top + _BLOCK] = np.maximum(np.take_along_axis(values, inner, axis=1), 0.0)
+    return indices, distances
+
+
+def _umap(
+    rows: NDArray[np.float32], n_neighbors: int, min_dist: float, random_state: int, engine: str
+) -> NDArray[np.float32]:
+    indices, distances = nearest_neighbors(rows, n_neighbors)
+    if engine == "fastumap":
+        try:
+            import fastumap
+        except ImportError as error:
+            raise QueryError("engine 'fastumap' is not installed; pip install fastumap, or use umap-learn") from error
+        # its neighbours exclude the point itself
+        knn = (indices[:, 1:].astype(np.int64), distances[:, 1:])
+        xy = fastumap.umap_project(
+            rows, n_neighbors=n_neighbors - 1, min_dist=min_dist, random_state=random_state, metric="cosine", precomputed_knn=knn
+        )
+        return np.asarray(xy, dtype=np.float32)
+    with warnings.catch_warnings():
+        # umap-learn warns of what is meant here: one job for the seed, no search index for later points
+        warnings.simplefilter("ignore")
+        import umap
+
+        fitted = umap.UMAP(
+            n_neighbors=n_neighbors,
+            min_dist=min_dist,
+            metric="cosine",
+            random_state=random_state,
+            n_jobs=1,
+            precomputed_knn=(indices, distances),
+            force_approximation_algorithm=True,  # otherwise small fields would ignore the exact neighbours
+            init="spectral" if len(rows) > n_neighbors + 2 else "random",
+        ).fit(rows)
+    return np.asarray(fitted.embedding_, dtype=np.float32)
+
+
+def _cache_file(rows: NDArray[np.float32], names: Sequence[str], method: str, parameters: Mapping[str, Any]) -> Path:
+    digest = hashlib.sha256(rows.tobytes())
+    digest.update(json.dumps([_SCHEMA, method, dict(parameters), list(names)], sort_keys=True).encode())
+    return places.cache_directory() / "layouts" / f"{digest.hexdigest()}.npy"
+
+
+def _read_cache(path: Path, count: int) -> NDArray[np.float32] | None:
+    try:
+        xy = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    fits = isinstance(xy, np.ndarray) and xy.shape == (count, 2) and xy.dtype == np.float32 and np.isfinite(xy).all()
+    return xy if fits else None
+
+
+def _write_cache(path: Path, xy: NDArray[np.float32]) -> None:
+    """Keep coordinates; a cache that cannot be written is no error."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        places.private_directory(path.parent)
+        with temporary.open("wb") as file:
+            np.save(file, xy, allow_pickle=False)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
