@@ -92,10 +92,13 @@ class Table:
         if self.rows:
             align = ["right" if title in self.right else "left" for title in self.columns]
             head = "".join(
-                f'<th scope="col" style="text-align:{a}">{escape(t)}</th>' for t, a in zip(self.columns, align, strict=True)
+                f'<th scope="col" style="text-align:{a}">{escape(t)}</th>'
+                for t, a in zip(self.columns, align, strict=True)
             )
             body = "".join(
-                "<tr>" + "".join(f'<td style="text-align:{a}">{_cell(v)}</td>' for v, a in zip(row, align, strict=True)) + "</tr>"
+                "<tr>"
+                + "".join(f'<td style="text-align:{a}">{_cell(v)}</td>' for v, a in zip(row, align, strict=True))
+                + "</tr>"
                 for row in self._cells()
             )
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")

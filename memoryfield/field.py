@@ -61,7 +61,12 @@ class MemoryField:
     """A field of pages with its caches, its search and its study. Made by ``open_field``."""
 
     def __init__(
-        self, source: PageSource, *, model: str | Embedder | None = None, recipe: str = "page", backend: str | None = None
+        self,
+        source: PageSource,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str = "page",
+        backend: str | None = None,
     ) -> None:
         self._source = source
         self._model = model
@@ -130,7 +135,13 @@ class MemoryField:
         return self._source
 
     def write(
-        self, name: str | None = None, *, title: str | None = None, summary: str | None = None, body: str = "", **keys: Any
+        self,
+        name: str | None = None,
+        *,
+        title: str | None = None,
+        summary: str | None = None,
+        body: str = "",
+        **keys: Any,
     ) -> Page:
         """Create a page and return it.
 
@@ -178,7 +189,14 @@ class MemoryField:
             NotEditable: The bytes are not UTF-8, there is no such section, or it is the uuid.
         """
         return self._directory().edit(
-            name, title=title, summary=summary, keys=keys, body=body, append=append, section=section, if_sha256=if_sha256
+            name,
+            title=title,
+            summary=summary,
+            keys=keys,
+            body=body,
+            append=append,
+            section=section,
+            if_sha256=if_sha256,
         )
 
     def rename(self, old: str, new: str) -> Page:
@@ -208,7 +226,11 @@ class MemoryField:
         return plan_fixes(self._directory(), reencode=reencode)
 
     def export(
-        self, target: str | os.PathLike[str], *, names: Sequence[str] | None = None, indexes: bool | Sequence[str] = False
+        self,
+        target: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        indexes: bool | Sequence[str] = False,
     ) -> ArchiveReport:
         """Write the field as a ``.memoryfield.zip`` with a ``.sha256`` file beside it.
 
@@ -337,7 +359,12 @@ class MemoryField:
         )
 
     def near_duplicates(
-        self, threshold: float = 0.9, *, model: str | Embedder | None = None, recipe: str | None = None, progress: bool = True
+        self,
+        threshold: float = 0.9,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        progress: bool = True,
     ) -> NearDuplicates:
         """Return the pairs of pages whose vectors have at least cosine *threshold*, nearest first.
 
@@ -434,7 +461,13 @@ class MemoryField:
             notes.append("no vector index yet; sync() makes one")
         noted = ", ".join(f"{n} {level}{'s' if n != 1 and level != 'info' else ''}" for level, n in levels.items() if n)
         notes.append(f"findings: {noted}; validate() lists them" if noted else "findings: none")
-        return Table(heading, ["index", "model", "recipe", "dim", "rows", "state", "written"], rows, notes, frozenset({"dim", "rows"}))
+        return Table(
+            heading,
+            ["index", "model", "recipe", "dim", "rows", "state", "written"],
+            rows,
+            notes,
+            frozenset({"dim", "rows"}),
+        )
 
     def __repr__(self) -> str:
         return self.overview().text()

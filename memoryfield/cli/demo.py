@@ -17,11 +17,15 @@ QUESTIONS = (
     ("keyword", "T40 labels blank"),
     ("hybrid", "what do we do with used engine oil"),
 )
-_STYLE = (
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}td,th{padding:.25rem .6rem;border-bottom:1px solid #8884;vertical-align:top}"
-    "h2{margin-top:2.5rem}.memoryfield{overflow-x:auto}.map{background:#fff}"
-)
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+td, th { padding: .25rem .6rem; border-bottom: 1px solid #8884; vertical-align: top }
+h2 { margin-top: 2.5rem }
+.memoryfield { overflow-x: auto }
+.map { background: #fff }
+"""
 
 
 def run_demo(path: Path | None, model: str, out: Path) -> int:

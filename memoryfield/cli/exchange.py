@@ -13,8 +13,11 @@ from memoryfield.cli.output import say, say_json
 def add_verbs(verbs: Any) -> None:
     """Add the verbs of this module to a parser."""
     verb = verbs.add(
-        "export", _export, "write a field as a .memoryfield.zip with a .sha256 file beside it",
-        "memoryfield export notes/ notes.memoryfield.zip", "memoryfield export notes/ backup/ --indexes",
+        "export",
+        _export,
+        "write a field as a .memoryfield.zip with a .sha256 file beside it",
+        "memoryfield export notes/ notes.memoryfield.zip",
+        "memoryfield export notes/ backup/ --indexes",
     )
     verb.add_argument("field", help="directory of pages")
     verb.add_argument("target", type=Path, help="file to write, or a directory for it")
@@ -23,8 +26,11 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add(
-        "import", _import, "unpack an archive into a new directory, or add the pages of a folder to a field",
-        "memoryfield import notes.memoryfield.zip notes/", "memoryfield import folder-of-pages/ notes/",
+        "import",
+        _import,
+        "unpack an archive into a new directory, or add the pages of a folder to a field",
+        "memoryfield import notes.memoryfield.zip notes/",
+        "memoryfield import folder-of-pages/ notes/",
     )
     verb.add_argument("source", type=Path, help=".memoryfield.zip, or a folder of pages")
     verb.add_argument("target", type=Path, help="new directory for an archive; field for a folder")

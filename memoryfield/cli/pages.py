@@ -22,7 +22,10 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("field", help="directory to make")
 
     verb = verbs.add(
-        "new", _new, "create a page", 'memoryfield new notes/ --title "Winch brake" --body "Oil it in spring."',
+        "new",
+        _new,
+        "create a page",
+        'memoryfield new notes/ --title "Winch brake" --body "Oil it in spring."',
         'memoryfield new notes/ winch-brake --title "Winch brake" < text.md',
     )
     _field(verb)
@@ -32,7 +35,9 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--body", help="text; read from standard input when left out and something is piped in")
     _keys(verb)
 
-    verb = verbs.add("list", _list, "list pages", "memoryfield list notes/", "memoryfield list notes/ --where tags=ci --json")
+    verb = verbs.add(
+        "list", _list, "list pages", "memoryfield list notes/", "memoryfield list notes/ --where tags=ci --json"
+    )
     _field(verb)
     where(verb)
     _json(verb)
@@ -43,7 +48,9 @@ def add_verbs(verbs: Any) -> None:
     _json(verb)
 
     verb = verbs.add(
-        "edit", _edit, "change parts of a page; without options in $EDITOR",
+        "edit",
+        _edit,
+        "change parts of a page; without options in $EDITOR",
         'memoryfield edit notes/ winch-brake --title "Winch brake, new pads"',
         "memoryfield edit notes/ winch-brake --set status=done --unset draft",
         'memoryfield edit notes/ winch-brake --append "Checked again in May."',
@@ -60,7 +67,9 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
 
     verb = verbs.add(
-        "write", _write, "store a whole page file as it is, read from standard input or a file",
+        "write",
+        _write,
+        "store a whole page file as it is, read from standard input or a file",
         "memoryfield write notes/ winch-brake < winch-brake.md",
     )
     _field(verb)
@@ -69,7 +78,9 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--replace", action="store_true", help="overwrite the page if it is there")
     verb.add_argument("--if-sha256", metavar="SHA256", help="overwrite only this version of the page")
 
-    verb = verbs.add("rename", _rename, "rename a page and the links to it", "memoryfield rename notes/ brake winch-brake")
+    verb = verbs.add(
+        "rename", _rename, "rename a page and the links to it", "memoryfield rename notes/ brake winch-brake"
+    )
     _field(verb)
     verb.add_argument("old")
     verb.add_argument("new")
@@ -80,13 +91,19 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
 
     verb = verbs.add(
-        "validate", _validate, "check every page; with --fix show repairs, with --yes apply them",
-        "memoryfield validate notes/", "memoryfield validate notes/ --fix", "memoryfield validate notes/ --fix --yes",
+        "validate",
+        _validate,
+        "check every page; with --fix show repairs, with --yes apply them",
+        "memoryfield validate notes/",
+        "memoryfield validate notes/ --fix",
+        "memoryfield validate notes/ --fix --yes",
     )
     _field(verb)
     verb.add_argument("--fix", action="store_true", help="show the diff of what can be repaired without guessing")
     verb.add_argument("--yes", action="store_true", help="with --fix: apply it")
-    verb.add_argument("--reencode", metavar="ENCODING", help="with --fix: read pages that are not UTF-8 in this encoding")
+    verb.add_argument(
+        "--reencode", metavar="ENCODING", help="with --fix: read pages that are not UTF-8 in this encoding"
+    )
     verb.add_argument("--level", choices=["error", "warning", "info"], default="info", help="lowest level to list")
     _json(verb)
 
@@ -100,12 +117,16 @@ def _json(verb: argparse.ArgumentParser) -> None:
 
 
 def _keys(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="frontmatter key; [a, b] is a list")
+    verb.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="frontmatter key; [a, b] is a list"
+    )
 
 
 def where(verb: argparse.ArgumentParser) -> None:
     """Add the option that filters by frontmatter."""
-    verb.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only pages with this frontmatter")
+    verb.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only pages with this frontmatter"
+    )
 
 
 def conditions(pairs: list[str]) -> dict[str, Any]:

@@ -29,7 +29,10 @@ def build_parser() -> argparse.ArgumentParser:
     exchange.add_verbs(_Verbs(verbs))
     study.add_verbs(_Verbs(verbs))
     completion = _Verbs(verbs).add(
-        "completion", _completion, "print a script that completes verbs and options", 'eval "$(memoryfield completion bash)"'
+        "completion",
+        _completion,
+        "print a script that completes verbs and options",
+        'eval "$(memoryfield completion bash)"',
     )
     completion.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     return parser

@@ -13,14 +13,21 @@ from memoryfield.cli.pages import conditions, where
 
 def add_verbs(verbs: Any) -> None:
     """Add the verbs of this module to a parser."""
-    verb = verbs.add("demo", _demo, "run the main job on the example field", "memoryfield demo", "memoryfield demo --model auto")
+    verb = verbs.add(
+        "demo", _demo, "run the main job on the example field", "memoryfield demo", "memoryfield demo --model auto"
+    )
     verb.add_argument("--field", type=Path, help="field to use instead of the example")
     verb.add_argument("--model", default="auto", help="embedding model (default: auto)")
-    verb.add_argument("--out", type=Path, default=Path("build/demo.html"), help="page to write (default: build/demo.html)")
+    verb.add_argument(
+        "--out", type=Path, default=Path("build/demo.html"), help="page to write (default: build/demo.html)"
+    )
 
     verb = verbs.add(
-        "index", _index, "embed what changed, or with --list show the indexes",
-        "memoryfield index notes/ --model auto", "memoryfield index notes/ --list --json",
+        "index",
+        _index,
+        "embed what changed, or with --list show the indexes",
+        "memoryfield index notes/ --model auto",
+        "memoryfield index notes/ --list --json",
     )
     _field_and_model(verb)
     verb.add_argument("--list", action="store_true", help="only list the indexes and their state")
@@ -29,7 +36,9 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add(
-        "search", _search, "search pages",
+        "search",
+        _search,
+        "search pages",
         'memoryfield search notes/ "why did the build stop" -k 5',
         'memoryfield search notes/ more-notes/ "brake pads" --retriever keyword --where tags=winch --since 2026-01-01',
     )
@@ -45,7 +54,12 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--verify", action="store_true", help="find changed pages by reading every byte")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
-    verb = verbs.add("near", _near, "list pairs of pages whose vectors lie close together", "memoryfield near notes/ --threshold 0.92")
+    verb = verbs.add(
+        "near",
+        _near,
+        "list pairs of pages whose vectors lie close together",
+        "memoryfield near notes/ --threshold 0.92",
+    )
     _field_and_model(verb)
     verb.add_argument("--threshold", type=float, default=0.9, help="smallest cosine (default: 0.9)")
     verb.add_argument("--json", action="store_true", help="print JSON")
@@ -63,8 +77,12 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _model(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--model", help="embedding model; default $MEMORYFIELD_MODEL or nomic-embed-text-v1.5; auto takes what is ready")
-    verb.add_argument("--recipe", choices=["page", "content"], default="page", help="what of a page is embedded (default: page)")
+    verb.add_argument(
+        "--model", help="embedding model; default $MEMORYFIELD_MODEL or nomic-embed-text-v1.5; auto takes what is ready"
+    )
+    verb.add_argument(
+        "--recipe", choices=["page", "content"], default="page", help="what of a page is embedded (default: page)"
+    )
     verb.add_argument("--backend", help="torch, fast or another backend of the model")
     verb.add_argument("--quiet", action="store_true", help="no progress bar")
 
@@ -132,13 +150,17 @@ def _near(options: argparse.Namespace) -> int:
 
 def _map(options: argparse.Namespace) -> int:
     field = _open(options)
-    layout = field.layout(
-        method=options.method, engine=options.engine, progress=not (options.quiet or options.json)
-    )
+    layout = field.layout(method=options.method, engine=options.engine, progress=not (options.quiet or options.json))
     _say_choice(field)
     if options.json:
         rows = zip(layout.names, layout.xy.tolist(), strict=True)
-        say_json({"method": layout.method, "model": layout.model_code, "pages": [{"name": n, "x": x, "y": y} for n, (x, y) in rows]})
+        say_json(
+            {
+                "method": layout.method,
+                "model": layout.model_code,
+                "pages": [{"name": n, "x": x, "y": y} for n, (x, y) in rows],
+            }
+        )
         return DONE
     options.out.parent.mkdir(parents=True, exist_ok=True)
     layout.figure(options.color).write_html(options.out, include_plotlyjs=True, full_html=True)

@@ -76,7 +76,7 @@ class NearDuplicates(Sequence[NearPair]):
     def to_dict(self) -> dict[str, Any]:
         """Return the pairs and how they were found, ready for JSON."""
         median = None if np.isnan(self.median_nearest) else round(self.median_nearest, 6)
-        pairs = [{"first": p.first, "second": p.second, "cosine": round(p.cosine, 6)} for p in self.pairs]
+        pairs = [{"first": p.first, "second": p.second, "cosine": p.cosine} for p in self.pairs]
         return {
             "model": self.model_code,
             "recipe": self.recipe,
@@ -88,10 +88,14 @@ class NearDuplicates(Sequence[NearPair]):
 
     def _table(self) -> Table:
         count = len(self.pairs)
-        heading = f"{count} {'pair' if count == 1 else 'pairs'} of {self.pages} pages with cosine {self.threshold:g} or more"
+        heading = (
+            f"{count} {'pair' if count == 1 else 'pairs'} of {self.pages} pages with cosine {self.threshold:g} or more"
+        )
         notes = [f"model {self.model_code}, recipe {self.recipe}; a pair is a place to look, not a verdict"]
         if not np.isnan(self.median_nearest):
-            notes.append(f"for comparison: half of the pages have their nearest other page at {self.median_nearest:.2f} or more")
+            notes.append(
+                f"for comparison: half of the pages have their nearest other page at {self.median_nearest:.2f} or more"
+            )
         return Table(
             heading,
             ["cosine", "first", "second"],
@@ -141,9 +145,11 @@ def near_duplicates(
                 a, b = top + int(i), left + int(j)
                 if a < b:
                     first, second = sorted((names[a], names[b]))
-                    found.append(NearPair(first, second, min(float(cosines[i, j]), 1.0)))
+                    found.append(NearPair(first, second, round(min(float(cosines[i, j]), 1.0), 6)))
             if len(found) > _MOST_PAIRS:
-                raise QueryError(f"more than {_MOST_PAIRS:,} pairs have cosine {threshold:g}; choose a higher threshold")
-    found.sort(key=lambda pair: (-round(pair.cosine, 6), pair.first, pair.second))
+                raise QueryError(
+                    f"more than {_MOST_PAIRS:,} pairs have cosine {threshold:g}; choose a higher threshold"
+                )
+    found.sort(key=lambda pair: (-pair.cosine, pair.first, pair.second))
     median = float(np.median(nearest)) if count > 1 else float("nan")
     return NearDuplicates(tuple(found), threshold, model_code, recipe, count, median)

@@ -1,0 +1,1 @@
+"""The data: names, frontmatter, pages, directories and archives. Knows no vectors."""

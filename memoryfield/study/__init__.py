@@ -1,0 +1,1 @@
+"""Learning about a field and about models: maps and figures."""

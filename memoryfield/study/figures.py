@@ -94,8 +94,8 @@ def layout_svg(layout: Layout, width: int, height: int) -> str:
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(page.get("title") or name, 80)}</title></circle>'
         for (x, y), name, page in zip(points, layout.names, layout.pages, strict=True)
     )
-    label = f"Map of {len(layout)} pages"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" viewBox="0 0 {width} {height}"'
-        f' style="max-width:{width}px;width:100%;height:auto"><g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g></svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Map of {len(layout)} pages"'
+        f' viewBox="0 0 {width} {height}" style="max-width:{width}px;width:100%;height:auto">'
+        f'<g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g></svg>'
     )

@@ -90,7 +90,10 @@ class Layout:
         settings = ", ".join(f"{key} {value}" for key, value in self.parameters.items())
         return Table(
             f"Map of {len(self)} {'page' if len(self) == 1 else 'pages'}, {kind}",
-            notes=[f"model {self.model_code}, recipe {self.recipe}; {settings}", "distances between far groups mean little"],
+            notes=[
+                f"model {self.model_code}, recipe {self.recipe}; {settings}",
+                "distances between far groups mean little",
+            ],
         )
 
     def __repr__(self) -> str:
@@ -189,7 +192,9 @@ def nearest_neighbors(rows: NDArray[np.float32], k: int) -> tuple[NDArray[np.int
         np.maximum(distance, 0.0, out=distance)
         here = np.arange(len(distance))
         distance[here, top + here] = -1.0  # a page is its own nearest, also beside equal ones
-        part = np.argpartition(distance, k - 1, axis=1)[:, :k] if k < count else np.tile(np.arange(count), (len(here), 1))
+        part = (
+            np.argpartition(distance, k - 1, axis=1)[:, :k] if k < count else np.tile(np.arange(count), (len(here), 1))
+        )
         values = np.take_along_axis(distance, part, axis=1)
         inner = np.lexsort((part, values), axis=1)
         indices[top : top + _BLOCK] = np.take_along_axis(part, inner, axis=1)
@@ -209,7 +214,12 @@ def _umap(
         # its neighbours exclude the point itself
         knn = (indices[:, 1:].astype(np.int64), distances[:, 1:])
         xy = fastumap.umap_project(
-            rows, n_neighbors=n_neighbors - 1, min_dist=min_dist, random_state=random_state, metric="cosine", precomputed_knn=knn
+            rows,
+            n_neighbors=n_neighbors - 1,
+            min_dist=min_dist,
+            random_state=random_state,
+            metric="cosine",
+            precomputed_knn=knn,
         )
         return np.asarray(xy, dtype=np.float32)
     with warnings.catch_warnings():
