@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.display import Table
-from memoryfield.errors import ReadOnlyField
-from memoryfield.format.names import page_name
+from memoryfield.errors import QueryError, ReadOnlyField
+from memoryfield.format.directory import PageDirectory
 from memoryfield.format.page import Page
-from memoryfield.format.pages import PageDirectory, PageSource, open_pages
+from memoryfield.format.pages import PageSource, open_pages
 
 if TYPE_CHECKING:
     import os
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from memoryfield.curate.near import NearDuplicates
     from memoryfield.format.archive import ArchiveReport
     from memoryfield.format.fixes import Fixes
+    from memoryfield.format.importing import ImportReport
     from memoryfield.format.validate import Findings
     from memoryfield.index.embedders import Embedder
     from memoryfield.index.files import IndexState
     from memoryfield.index.keywords import KeywordIndex
-    from memoryfield.index.vectors import SyncReport, VectorIndex
-    from memoryfield.retrieve.search import SearchResults
+    from memoryfield.index.report import SyncReport
+    from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.results import SearchResults
     from memoryfield.study.layout import Layout
 
 DEFAULT_RETRIEVER = "hybrid"
@@ -121,6 +123,17 @@ class MemoryField:
         """Yield every page, sorted by name."""
         return self._source.pages()
 
+    def select(
+        self,
+        where: Mapping[str, Any] | None = None,
+        since: str | date | datetime | None = None,
+        until: str | date | datetime | None = None,
+    ) -> list[str]:
+        """Return the names of the pages that pass a filter, sorted; the arguments are those of ``search``."""
+        from memoryfield.retrieve.filters import page_filter, passing_pages
+
+        return sorted(passing_pages(page_filter(where, since, until), self._source, self._source.snapshot()))
+
     def indexes(self) -> list[IndexState]:
         """Return the vector indexes beside the pages and in the cache, with their state."""
         from memoryfield.index.files import find_indexes
@@ -199,15 +212,40 @@ class MemoryField:
             if_sha256=if_sha256,
         )
 
+    def put(self, name: str, raw: bytes, *, if_sha256: str | None = None, replace: bool = False) -> Page:
+        """Store the whole bytes of a page as they are and return it.
+
+        Args:
+            name: Page name.
+            raw: The file's bytes, frontmatter included.
+            if_sha256: Overwrite only this version of the page.
+            replace: Overwrite whatever version is there.
+
+        Raises:
+            PageExists: The page is there, and neither *if_sha256* nor *replace* was given.
+            PageChanged: The page is not the version of *if_sha256*.
+            NotEditable: The page there has another uuid.
+        """
+        return self._directory().write(name, raw, if_sha256=if_sha256, absent=if_sha256 is None and not replace)
+
     def rename(self, old: str, new: str) -> Page:
-        """Rename a page, rewrite the links to it in all other pages, and return it."""
-        directory = self._directory()
-        directory.rename(old, new)
+        """Rename a page, rewrite the links to it in all other pages, and return it.
+
+        Raises:
+            PageExists: Something is named *new*.
+            NotEditable: It is ``index`` or ``listing``, or a link in a page that is not UTF-8 would break.
+        """
+        self._directory().rename(old, new)
         return self.read(new)
 
-    def delete(self, name: str, *, if_sha256: str | None = None) -> None:
-        """Delete a page."""
-        self._directory().delete(name, if_sha256=if_sha256)
+    def delete(self, name: str, *, if_sha256: str | None = None) -> Page:
+        """Delete a page and return what it was.
+
+        Raises:
+            PageChanged: The page is not the version of *if_sha256*.
+            NotEditable: It is ``index`` or ``listing``.
+        """
+        return self._directory().delete(name, if_sha256=if_sha256)
 
     def validate(self) -> Findings:
         """Check every page and file; see ``Finding`` for what is reported."""
@@ -215,7 +253,7 @@ class MemoryField:
 
         return validate(self._source)
 
-    def plan_fixes(self, reencode: str | None = None) -> Fixes:
+    def plan_fixes(self, reencode: bool | str | None = None) -> Fixes:
         """Return the repairs that need no guessing, as diffs; ``apply()`` them after a look.
 
         Args:
@@ -523,6 +561,31 @@ def search_fields(
         )
 
 
+def import_field(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, sha256: str | None = None
+) -> ImportReport:
+    """Bring pages in: an archive becomes a new directory; pages of a directory are added to a field.
+
+    Args:
+        source: A ``.memoryfield.zip`` or a directory of pages.
+        target: For an archive a directory that is not there yet; for a directory the field that receives its pages,
+            made when missing. A page that is there already in another version is a conflict and left alone.
+        sha256: Digest that the archive must have; by default that of its side file, where there is one.
+
+    Raises:
+        ChecksumMismatch: The archive has another digest.
+        ArchiveError: The archive is damaged or hostile, or the target is in use.
+        QueryError: A digest for a directory.
+    """
+    from memoryfield.format.importing import import_archive, import_pages
+
+    if Path(source).expanduser().is_dir():
+        if sha256 is not None:
+            raise QueryError("a directory has no sha256; give none, or an archive")
+        return import_pages(PageDirectory(source), PageDirectory(target, create=True))
+    return import_archive(source, target, sha256=sha256)
+
+
 def _described(page: Page) -> dict[str, str]:
     keys = {key: value for key, value in page.frontmatter.items() if isinstance(value, str)}
     return {**keys, "title": page.title, "summary": page.summary}
@@ -557,4 +620,4 @@ class _progress_bar:
             self._bar.close()
 
 
-__all__ = ["MemoryField", "open_field", "page_name", "search_fields"]
+__all__ = ["MemoryField", "import_field", "open_field", "search_fields"]

@@ -185,13 +185,11 @@ def _new(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     from memoryfield.display import Table
-    from memoryfield.retrieve.filters import page_filter
 
     field = _open(options)
-    passes = page_filter(where=conditions(options.where))
-    pages = [page for page in field.pages() if passes(page)]
+    pages = [field.read(name) for name in field.select(conditions(options.where))]
     if options.json:
-        say_json([page.to_dict(body=False) for page in pages])
+        say_json([page.to_dict() for page in pages])
     elif pages:
         rows = [(page.name, page.title, page.updated or page.created or "", page.size) for page in pages]
         heading = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"

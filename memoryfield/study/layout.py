@@ -212,9 +212,9 @@ def _umap(
         except ImportError as error:
             raise QueryError("engine 'fastumap' is not installed; pip install fastumap, or use umap-learn") from error
         # its neighbours exclude the point itself
-        knn = (indices[:, 1:].astype(np.int64), distances[:, 1:])
+        knn = (indices[:, 1:].astype(np.int64), distances[:, 1:].astype(np.float64))
         xy = fastumap.umap_project(
-            rows,
+            rows.astype(np.float64),
             n_neighbors=n_neighbors - 1,
             min_dist=min_dist,
             random_state=random_state,

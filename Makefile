@@ -1,0 +1,85 @@
+# Every chore of the project. `make` or `make help` lists them; each target sets up what it needs.
+
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+EXTRAS ?= offline,fast,openvino,dev
+# More words for pip, jupyter and pytest, e.g.  make test PYTEST_FLAGS='-k archive -x'
+PIP_FLAGS ?=
+LAB_FLAGS ?=
+PYTEST_FLAGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+NOTEBOOKS = $(wildcard notebooks/*.ipynb)
+BENCHMARKS = $(wildcard benchmarks/bench_*.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test check bench docs clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@echo "usage: make TARGET [PYTHON=python3.12] [VENV=.venv]"
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  \1|/' | \
+	  while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done
+
+demo: $(STAMP) ## open the example field, embed it, search it three ways, map it; writes build/demo.html
+	@echo "==> demo: the example field, opened, embedded, searched and mapped"
+	@mkdir -p build
+	$(BIN)/memoryfield demo
+
+lab: $(STAMP) ## open JupyterLab on the notebooks
+	@echo "==> lab: JupyterLab on notebooks/ (end it with Ctrl-C)"
+	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks $(LAB_FLAGS)
+
+test: $(STAMP) ## run all tests
+	@echo "==> test: pytest, with warnings as errors"
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+check: $(STAMP) ## lint, formatting, types, floors, rule ids in tests, stripped notebooks
+	@echo "==> check: ruff (lint and formatting)"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@echo "==> check: mypy --strict"
+	$(BIN)/mypy --strict memoryfield widgets
+	@echo "==> check: import-linter (an import only goes down)"
+	$(BIN)/lint-imports
+	@echo "==> check: each rule of the format is named by a test"
+	$(BIN)/python tests/check_ids.py
+ifneq ($(NOTEBOOKS),)
+	@echo "==> check: notebooks are stored stripped"
+	$(BIN)/nbstripout --verify $(NOTEBOOKS)
+endif
+
+bench: $(STAMP) ## run the benchmarks one after the other (ratios; takes a while, wants a quiet machine)
+ifeq ($(BENCHMARKS),)
+	@echo "==> bench: no benchmarks/bench_*.py yet"
+else
+	@set -e; for script in $(BENCHMARKS); do echo "==> bench: $$script"; $(BIN)/python "$$script"; done
+endif
+
+docs: $(STAMP) ## write the API pages, made from the docstrings, to build/docs
+	@echo "==> docs: API pages into build/docs"
+	@mkdir -p build/docs
+	@cd build/docs && $(abspath $(BIN))/python -c "import pkgutil, pydoc, memoryfield; \
+	  [pydoc.writedoc(name) for name in ['memoryfield', *sorted(m.name for m in pkgutil.walk_packages(memoryfield.__path__, 'memoryfield.'))]]"
+
+clean: ## delete the environment, caches and everything that was built (never a page)
+	@echo "==> clean: $(VENV), build, dist and tool caches"
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find memoryfield widgets tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment is made anew when what it is made from has changed. pip goes first (pinned, so that all machines
+# resolve alike), then torch by its exact version, so that nothing that depends on it chooses another one.
+$(STAMP): pyproject.toml constraints.txt
+	@echo "==> setup: $(VENV) with the pinned packages (several minutes the first time)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
+	  "Python %d.%d found, 3.11 to 3.13 needed; choose one with  make PYTHON=python3.12" % v)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --constraint constraints.txt $(PIP_FLAGS) pip
+	@echo "    torch"
+	$(PIP) install --quiet --constraint constraints.txt $(PIP_FLAGS) '$(TORCH)'
+	@echo "    everything else"
+	$(PIP) install --quiet --constraint constraints.txt $(PIP_FLAGS) --editable '.[$(EXTRAS)]'
+	@touch $@

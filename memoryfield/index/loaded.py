@@ -1,0 +1,160 @@
+"""Vectors in memory: one matrix with a name for each row, read from a file once and searched many times."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from memoryfield.errors import EmbeddingFailed, QueryError
+from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
+from memoryfield.index import schema, store
+from memoryfield.index.connections import Stamp
+from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, top_k
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vectors:
+    """All usable vectors of an index at one moment. Read only.
+
+    Attributes:
+        names: Page names, sorted.
+        matrix: (n_pages, dimensions) float32, unit rows, one for each name.
+        digest: Tells one set of pages and contents from another, with the model and recipe; hexadecimal.
+        bad_rows: Rows that were left out, by page name, and why.
+        stamp: State of the file that they were read from.
+    """
+
+    names: tuple[str, ...]
+    matrix: FloatArray
+    digest: str = ""
+    bad_rows: Mapping[str, str] = field(default_factory=dict)
+    stamp: Stamp | None = None
+
+    def __repr__(self) -> str:
+        return f"<Vectors: {len(self.names):,} pages, {self.matrix.shape[1]} dimensions>"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Row number by page name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+    @cached_property
+    def bits(self) -> SignBits:
+        """One bit for each value, for the first pass over many rows."""
+        return SignBits(self.matrix)
+
+    def rows(self, among: Collection[str]) -> RowArray:
+        """Return the row numbers of pages, ascending; names without a vector are left out.
+
+        Args:
+            among: Page names, with or without ``.md``. The answer for a ``frozenset`` is kept for the next call.
+        """
+        kept = self._last_rows
+        if kept and kept[0][0] is among:
+            return kept[0][1]
+        position = self.positions.get
+        found = {position(name.removesuffix(PAGE_SUFFIX)) for name in among}
+        rows = np.array(sorted(row for row in found if row is not None), np.intp)
+        if isinstance(among, frozenset):
+            kept[:] = [(among, rows)]
+        return rows
+
+    @cached_property
+    def _last_rows(self) -> list[tuple[Collection[str], RowArray]]:
+        return []
+
+    def search(
+        self, vector: npt.ArrayLike, k: int, among: Collection[str] | None = None, *, exact: bool = False
+    ) -> tuple[list[str], FloatArray]:
+        """Return the *k* pages nearest to *vector* by cosine, best first; equal ones by name.
+
+        Args:
+            vector: (dimensions,) of any length but zero.
+            k: How many.
+            among: Choose from these pages only.
+            exact: Score every row, also where there are many; otherwise those that bits show to be near.
+
+        Returns:
+            Names and their cosines, float32.
+
+        Raises:
+            QueryError: *vector* has another number of dimensions.
+            EmbeddingFailed: *vector* is zero or not finite.
+        """
+        query = np.asarray(vector, np.float32)
+        if query.shape != self.matrix.shape[1:]:
+            shapes = f"the query has shape {query.shape}, the index {self.matrix.shape[1:]}"
+            raise QueryError(f"{shapes}: they are of different models.")
+        length = float(np.sqrt(query @ query))
+        if not 0.0 < length < np.inf:
+            raise EmbeddingFailed("the question's vector is zero or not finite: the model cannot place it.")
+        rows = None if among is None else self.rows(among)
+        bits = self.bits if not exact and len(self.names) >= MANY_ROWS else None
+        found, scores = top_k(self.matrix, query / np.float32(length), k, rows=rows, bits=bits)
+        names = self.names
+        return [names[row] for row in found.tolist()], scores
+
+    def equal(self) -> tuple[tuple[str, ...], ...]:
+        """Return groups of pages that have one and the same vector, sorted (FORMAT X7)."""
+        first: dict[bytes, list[int]] = {}
+        for row, start in enumerate(np.ascontiguousarray(self.matrix[:, :4])):
+            first.setdefault(start.tobytes(), []).append(row)
+        groups: dict[bytes, list[str]] = {}
+        for rows in first.values():
+            if len(rows) > 1:
+                for row in rows:
+                    groups.setdefault(self.matrix[row].tobytes(), []).append(self.names[row])
+        return tuple(sorted(tuple(group) for group in groups.values() if len(group) > 1))
+
+
+def load_vectors(
+    filenames: Iterable[str], blocks: Iterable[store.Block], model: schema.HasVectors, stamp: Stamp
+) -> Vectors:
+    """Put all usable vectors of an index into one matrix.
+
+    Args:
+        filenames: Of all rows.
+        blocks: The rows, some hundred at a time.
+        model: The model that the vectors are of.
+        stamp: State of the file.
+    """
+    names = sorted([name.removesuffix(PAGE_SUFFIX) for name in filenames if is_page_filename(name)])
+    position = {name + PAGE_SUFFIX: row for row, name in enumerate(names)}
+    matrix = np.empty((len(names), model.dimensions), np.float32)
+    hashes = [b""] * len(names)
+    usable = np.zeros(len(names), np.bool_)
+    bad: dict[str, str] = {}
+    for block in blocks:
+        problems = store.unusable(block.vectors)
+        bad.update(block.misshapen)
+        bad.update((block.filenames[number], why) for number, why in problems.items())
+        rows = np.array([position.get(filename, -1) for filename in block.filenames], np.intp)
+        rows[list(problems)] = -1
+        for row, sha256 in zip(rows.tolist(), block.sha256, strict=True):
+            if row >= 0:
+                hashes[row] = sha256
+        vectors = block.vectors
+        if (rows < 0).any():
+            vectors, rows = vectors[rows >= 0], rows[rows >= 0]
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        matrix[rows] = vectors / lengths[:, None].astype(np.float32)
+        usable[rows] = True
+    if not usable.all():
+        kept = np.flatnonzero(usable).tolist()
+        for row, old in enumerate(kept):  # in place: a second matrix might not fit
+            matrix[row] = matrix[old]
+        matrix, names, hashes = matrix[: len(kept)], [names[old] for old in kept], [hashes[old] for old in kept]
+    matrix.flags.writeable = False
+    digest = hashlib.sha256(f"{model.model_code}\0{model.dimensions}\0".encode())
+    for name, sha256 in zip(names, hashes, strict=True):
+        digest.update(name.encode() + b"\0" + sha256)
+    shown = {filename.removesuffix(PAGE_SUFFIX): why for filename, why in bad.items()}
+    return Vectors(tuple(names), matrix, digest.hexdigest(), shown, stamp)

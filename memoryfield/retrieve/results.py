@@ -1,0 +1,151 @@
+"""What a search returns: hits in a sequence that shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from memoryfield.display import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from memoryfield.index.snippets import Snippet
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A page that was found.
+
+    Attributes:
+        name: Page name.
+        title: Its title.
+        summary: Its summary.
+        score: By the retriever that was asked for: a cosine, BM25, or the fused sum.
+        rank: Place among the hits, from 1.
+        ranks: Place in each retriever's own list, from 1; a retriever that did not find the page is missing.
+        scores: Score in each of these lists.
+        snippet: A piece of the page with the words that were asked for.
+        field: The field that the page is in.
+    """
+
+    name: str
+    title: str
+    summary: str
+    score: float
+    rank: int
+    ranks: Mapping[str, int]
+    scores: Mapping[str, float]
+    snippet: Snippet
+    field: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as values that JSON can hold."""
+        return {
+            **self.__dict__,
+            "ranks": dict(self.ranks),
+            "scores": dict(self.scores),
+            "snippet": {"text": self.snippet.text, "spans": [list(span) for span in self.snippet.spans]},
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResults(Sequence[Hit]):
+    """The hits of one search, best first.
+
+    Attributes:
+        query: What was asked.
+        retriever: ``vector``, ``keyword`` or ``hybrid``.
+        hits: The pages found.
+        model_code: The model, if vectors were searched.
+        recipe: Which text of the pages was embedded.
+        reason: Why there are no hits; empty if there are some.
+        notes: What else is worth knowing.
+    """
+
+    query: str
+    retriever: str
+    hits: tuple[Hit, ...] = ()
+    model_code: str | None = None
+    recipe: str | None = None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the pages, best first."""
+        return [hit.name for hit in self.hits]
+
+    def __repr__(self) -> str:
+        return self._table(mark=True).text()
+
+    def _repr_html_(self) -> str:
+        return self._table(mark=True).html()
+
+    def _table(self, mark: bool) -> Table:
+        how = self.retriever if self.model_code is None else f"{self.retriever}, {self.model_code}"
+        count = f"{len(self.hits)} {'page' if len(self.hits) == 1 else 'pages'}"
+        several = len({hit.field for hit in self.hits}) > 1
+        columns = ["rank", *(["field"] if several else []), "page", "title", "score", "snippet"]
+        rows = [
+            [
+                hit.rank,
+                *([hit.field] if several else []),
+                hit.name,
+                hit.title,
+                f"{hit.score:.3f}" if self.retriever != "hybrid" else f"{hit.score:.4f}",
+                hit.snippet.marked() if mark else hit.snippet.text,
+            ]
+            for hit in self.hits
+        ]
+        notes = [self.reason, *self.notes] if self.reason else list(self.notes)
+        return Table(
+            f"{count} for {self.query[:100]!r} ({how})",
+            columns,
+            rows,
+            notes,
+            right=frozenset(["rank", "score"]),
+            widths={"page": 40, "title": 40, "snippet": 100},
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a hit: what it is, its score, and rank and score in each retriever."""
+        import pandas as pd
+
+        retrievers = ["vector", "keyword"] if self.retriever == "hybrid" else [self.retriever]
+        columns = ["rank", "field", "name", "title", "summary", "score"]
+        columns += [f"{what}_{name}" for name in retrievers for what in ("rank", "score")] + ["snippet"]
+        rows = []
+        for hit in self.hits:
+            row: dict[str, Any] = {column: getattr(hit, column) for column in columns[:6]}
+            for name in retrievers:
+                row[f"rank_{name}"], row[f"score_{name}"] = hit.ranks.get(name), hit.scores.get(name)
+            rows.append({**row, "snippet": hit.snippet.text})
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.astype({f"rank_{name}": "Int64" for name in retrievers})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as values that JSON can hold."""
+        return {
+            "query": self.query,
+            "retriever": self.retriever,
+            "model_code": self.model_code,
+            "recipe": self.recipe,
+            "hits": [hit.to_dict() for hit in self.hits],
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,307 @@
+"""A question to ranked pages: by vectors, by words, or by both, over one field or several.
+
+A search first brings its indexes in step with the disk, so that it sees what other programs wrote (FORMAT X10); a page
+that is gone is never returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from memoryfield.errors import PageNotFound, QueryError
+from memoryfield.index.keywords import KeywordIndex
+from memoryfield.index.snippets import plain_snippet
+from memoryfield.index.words import query_terms
+from memoryfield.retrieve.filters import Filter, Moment, Where, page_filter, passing_pages
+from memoryfield.retrieve.fusion import RANK_CONSTANT, reciprocal_rank_fusion
+from memoryfield.retrieve.results import Hit, SearchResults
+
+if TYPE_CHECKING:
+    from memoryfield.format.page import Page
+    from memoryfield.format.pages import PageSource
+    from memoryfield.format.snapshot import Snapshot
+    from memoryfield.index.embedders import Embedder
+    from memoryfield.index.syncing import Progress
+    from memoryfield.index.vectors import VectorIndex
+
+__all__ = ["RETRIEVERS", "Hit", "SearchResults", "SearchTarget", "reciprocal_rank_fusion", "search"]
+
+RETRIEVERS = ("hybrid", "vector", "keyword")
+
+_FEWEST_FUSED = 100  # how deep each list is that is fused, at least
+_SPARE = 8  # pages fetched beyond k, for those that vanish before they are read
+
+
+@dataclass(frozen=True)
+class SearchTarget:
+    """One field to search.
+
+    Attributes:
+        field: What the field is called in the hits.
+        source: Its pages.
+        vectors: Its vector index, for the retrievers ``vector`` and ``hybrid``.
+        keywords: Its keyword index, for the retrievers ``keyword`` and ``hybrid``, and for snippets.
+    """
+
+    field: str
+    source: PageSource
+    vectors: VectorIndex | None = None
+    keywords: KeywordIndex | None = None
+
+
+_Key = tuple[int, str]  # number of the target, page name: two fields may have a page of one name
+
+
+@dataclass
+class _Candidates:
+    """The ranked lists of one search."""
+
+    rankings: dict[str, list[_Key]] = field(default_factory=dict)
+    scores: dict[str, dict[_Key, float]] = field(default_factory=dict)
+
+    def add(self, retriever: str, found: list[tuple[_Key, float]]) -> None:
+        found.sort(key=lambda pair: -pair[1])  # stable: equal scores stay in the order of fields, then as ranked there
+        self.rankings[retriever] = [key for key, _ in found]
+        self.scores[retriever] = dict(found)
+
+
+def search(
+    targets: Sequence[SearchTarget],
+    query: str,
+    *,
+    k: int = 10,
+    retriever: str = "hybrid",
+    where: Where | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    min_score: float | None = None,
+    sync: bool = True,
+    verify: bool = False,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> SearchResults:
+    """Return the pages that answer a question best.
+
+    Args:
+        targets: The fields to search. Those searched by vector must be of one model and recipe.
+        query: Any text; there is no syntax.
+        k: How many pages.
+        retriever: ``vector`` (cosine), ``keyword`` (BM25), or ``hybrid`` (both, by reciprocal rank fusion).
+        where: Conditions on frontmatter keys; see ``filters.page_filter``.
+        since: Earliest date of ``updated``, else ``created``, else the file's time.
+        until: Latest date, a day with all its hours.
+        min_score: Leave out pages below this score, which is the retriever's own: a cosine, BM25, or the fused sum.
+        sync: Bring the indexes in step with the pages first.
+        verify: Read every page to find out what changed, instead of trusting old stat data.
+        exact: Score every vector, also where there are many.
+        progress: Called with pages done and pages to embed, where many changed.
+
+    Returns:
+        At most *k* hits, best first; where there are none, the reason.
+
+    Raises:
+        QueryError: Something asked for makes no sense; the message says what does.
+        ModelMismatch: A vector index is not of the model it is searched with.
+        ModelNotReady: The model cannot be loaded.
+        IndexFileError: An index cannot be used.
+    """
+    _check(targets, query, k, retriever, min_score)
+    condition = page_filter(where, since, until)
+    model = _model(targets, retriever)
+    recipe = next((t.vectors.recipe for t in targets if t.vectors is not None), None) if model is not None else None
+
+    def results(hits: Sequence[Hit] = (), reason: str = "", notes: Sequence[str] = ()) -> SearchResults:
+        code = None if model is None else model.model_code
+        return SearchResults(query, retriever, tuple(hits), code, recipe, reason, tuple(notes))
+
+    if not query.strip():
+        return results(reason="the question is empty")
+    terms = query_terms(query)
+    if retriever == "keyword" and not terms:
+        return results(reason="no words to search for in the question")
+
+    allowed: list[frozenset[str] | None] = []
+    pages = 0
+    notes: list[str] = []
+    for target in targets:
+        among, count = _prepare(target, retriever, condition, sync, verify, progress, notes)
+        allowed.append(among)
+        pages += count
+    if not pages:
+        return results(reason="nothing saved yet: no pages", notes=notes)
+    if condition and not any(allowed):
+        return results(reason=f"none of the {pages:,} pages passes the filter", notes=notes)
+
+    found = _Candidates()
+    depth = max(_FEWEST_FUSED, 10 * k) if retriever == "hybrid" else k + _SPARE
+    if model is not None:
+        _by_vector(found, targets, model, query, depth, allowed, exact)
+    if retriever != "vector":
+        _by_words(found, targets, query, depth, allowed)
+    if retriever == "hybrid":
+        halves = [found.rankings["vector"], found.rankings["keyword"]]
+        found.add("hybrid", reciprocal_rank_fusion(halves, RANK_CONSTANT))
+    ranking, scores = found.rankings[retriever], found.scores[retriever]
+    if not ranking:
+        return results(reason=_why_nothing(retriever), notes=notes)
+    if min_score is not None:
+        best = scores[ranking[0]]
+        ranking = [key for key in ranking if scores[key] >= min_score]
+        if not ranking:
+            return results(reason=f"nothing above min_score={min_score:g}: the best page has {best:.4g}", notes=notes)
+    hits = _hits(found, ranking, retriever, targets, query, k)
+    return results(hits, "" if hits else "the pages that were found are gone", notes)
+
+
+def _check(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
+    if not isinstance(query, str):
+        raise QueryError(f"the question is a {type(query).__name__}; it has to be text.")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise QueryError(f"k={k!r}: give a whole number of at least 1.")
+    if retriever not in RETRIEVERS:
+        raise QueryError(f"there is no retriever {retriever!r}; there are: {', '.join(RETRIEVERS)}.")
+    is_number = isinstance(min_score, (int, float)) and not isinstance(min_score, bool) and min_score == min_score
+    if min_score is not None and not is_number:
+        raise QueryError(f"min_score={min_score!r}: give a number.")
+    if not targets:
+        raise QueryError("no field to search in.")
+    for target in targets:
+        if retriever != "keyword" and target.vectors is None:
+            raise QueryError(f"the field {target.field!r} has no vector index here: choose a model, or 'keyword'.")
+        if retriever != "vector" and target.keywords is None:
+            raise QueryError(f"the field {target.field!r} has no keyword index here: choose 'vector'.")
+
+
+def _model(targets: Sequence[SearchTarget], retriever: str) -> Embedder | None:
+    """Return the model that the question is embedded with; None where none is needed."""
+    if retriever == "keyword":
+        return None
+    indexes = [target.vectors for target in targets if target.vectors is not None]
+    kinds = {(index.embedder.model_code, index.recipe) for index in indexes}
+    if len(kinds) > 1:
+        shown = ", ".join(f"{code} ({recipe})" for code, recipe in sorted(kinds))
+        raise QueryError(
+            f"the fields are indexed with different models or recipes: {shown}. Cosines of different models cannot be "
+            "compared: search the fields one by one, or choose one model for all."
+        )
+    return indexes[0].embedder
+
+
+def _prepare(
+    target: SearchTarget,
+    retriever: str,
+    condition: Filter,
+    sync: bool,
+    verify: bool,
+    progress: Progress | None,
+    notes: list[str],
+) -> tuple[frozenset[str] | None, int]:
+    """Bring a field's indexes in step; return the pages to choose from (None: all) and how many pages there are."""
+    snapshot: Snapshot | None = None
+    if sync:
+        if retriever != "keyword" and target.vectors is not None:
+            report = target.vectors.sync(verify=verify, progress=progress)
+            snapshot = target.vectors.snapshot
+            if report.refused:
+                notes.append(f"{target.field}: {_count(report.refused)} without a vector, found by keyword only")
+            if report.waiting:
+                notes.append(f"{target.field}: {_count(report.waiting)} changed just now, not embedded yet")
+        if retriever != "vector" and target.keywords is not None:
+            target.keywords.sync(verify=verify, snapshot=snapshot)
+            snapshot = snapshot or target.keywords.snapshot
+    elif condition:
+        earlier = target.vectors.snapshot if target.vectors is not None else None
+        snapshot = target.source.snapshot(known=earlier, verify=verify)
+    if snapshot is None:
+        names = frozenset(target.source.names())
+        return names, len(names)
+    if condition:
+        return passing_pages(condition, target.source, snapshot), len(snapshot.entries)
+    return None, len(snapshot.entries)
+
+
+def _count(pages: Collection[str]) -> str:
+    return f"{len(pages):,} {'page' if len(pages) == 1 else 'pages'}"
+
+
+def _by_vector(
+    found: _Candidates,
+    targets: Sequence[SearchTarget],
+    model: Embedder,
+    query: str,
+    depth: int,
+    allowed: Sequence[frozenset[str] | None],
+    exact: bool,
+) -> None:
+    vector = model.embed_query(query)
+    ranked: list[tuple[_Key, float]] = []
+    for number, (target, among) in enumerate(zip(targets, allowed, strict=True)):
+        if target.vectors is not None and (among is None or among):
+            names, scores = target.vectors.search(vector, depth, among, exact=exact)
+            ranked += [((number, name), score) for name, score in zip(names, scores.tolist(), strict=True)]
+    found.add("vector", ranked)
+
+
+def _by_words(
+    found: _Candidates,
+    targets: Sequence[SearchTarget],
+    query: str,
+    depth: int,
+    allowed: Sequence[frozenset[str] | None],
+) -> None:
+    ranked: list[tuple[_Key, float]] = []
+    for number, (target, among) in enumerate(zip(targets, allowed, strict=True)):
+        if target.keywords is not None and (among is None or among):
+            ranked += [((number, name), score) for name, score in target.keywords.search(query, depth, among)]
+    found.add("keyword", ranked)
+
+
+def _why_nothing(retriever: str) -> str:
+    if retriever == "vector":
+        return "no page that may be returned has a vector"
+    return "no page that may be returned holds any of the words"
+
+
+def _hits(
+    found: _Candidates,
+    ranking: Sequence[_Key],
+    retriever: str,
+    targets: Sequence[SearchTarget],
+    query: str,
+    k: int,
+) -> list[Hit]:
+    """Read the pages of the first *k* keys that are still there."""
+    chosen: list[tuple[_Key, Page]] = []
+    for key in ranking:
+        try:
+            chosen.append((key, targets[key[0]].source.read(key[1])))
+        except PageNotFound:
+            continue
+        if len(chosen) == k:
+            break
+    snippets = {}
+    for number, target in enumerate(targets):
+        own = [page for key, page in chosen if key[0] == number]
+        if own:
+            words = target.keywords
+            made = {page.name: plain_snippet(page) for page in own} if words is None else words.snippets(query, own)
+            snippets.update({(number, name): snippet for name, snippet in made.items()})
+    ranks: Mapping[str, Mapping[_Key, int]] = {
+        name: {key: rank for rank, key in enumerate(keys, start=1)} for name, keys in found.rankings.items()
+    }
+    return [
+        Hit(
+            name=page.name,
+            title=page.title,
+            summary=page.summary,
+            score=found.scores[retriever][key],
+            rank=rank,
+            ranks={name: known[key] for name, known in ranks.items() if key in known},
+            scores={name: known[key] for name, known in found.scores.items() if key in known},
+            snippet=snippets[key],
+            field=targets[key[0]].field,
+        )
+        for rank, (key, page) in enumerate(chosen, start=1)
+    ]
