@@ -21,7 +21,7 @@ BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(rb"[\n\r](---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 # One line that only a writer of YAML writes: a key, a list item, an opening bracket or brace, a directive.
-_YAML_LINE = re.compile(r"(?:\A|[\n\r])[ \t]*(?:[\w\"'][\w \"'./-]{0,80}:(?:\s|\Z)|-[ \t]|[\[{]|%[A-Z])")
+_YAML_LINE = re.compile(r"(?:\A|[\n\r])[ \t]*(?:[\w\"'][\w \"'./-]{0,80}:(?:\s|\Z)|[-?][ \t]|[\[{]|%[A-Z])")
 # A block that stands a little too late, or has a dash too many, to be one.
 _NEAR_MISS = re.compile(
     rb"(?:\xef\xbb\xbf|[ \t\r\n])*+(?:<!--(?:[^-]|-(?!->)){0,2000}-->[ \t\r\n]*+){0,4}"
@@ -182,11 +182,13 @@ def _warnings(fields: Mapping[str, Value], tree: Tree | None, text: str) -> tupl
             found.append(Problem(f"the key {key[:60]!r} is given more than once; the last one is read", 2 + line, "P7"))
     for key in ("created", "updated"):
         value = fields.get(key)
-        if value is not None and value != "" and not (isinstance(value, str) and parse_date(value) is not None):
-            shown = value if isinstance(value, str) else "a list or mapping"
-            message = f"{key} is not a date that exists: {shown[:40]!r}; it is kept as text"
-            found.append(Problem(message, _key_line(text, key), "P7"))
-    return tuple(found)
+        if value is None or value == "" or (isinstance(value, str) and parse_date(value) is not None):
+            continue
+        shown = (
+            f"not a date that exists: {value[:40]!r}" if isinstance(value, str) else "not a date but a list or mapping"
+        )
+        found.append(Problem(f"{key} is {shown}; it is kept as it is", _key_line(text, key), "P7"))
+    return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 
 def _key_line(text: str, key: str) -> int | None:

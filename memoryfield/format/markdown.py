@@ -18,6 +18,7 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?\Z", re.DOTALL)
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|(-+))[ \t]*\Z")
 _NO_PARAGRAPH = re.compile(r"(?:[ \t]*(?:>|[-*+](?:[ \t]|\Z)|\d{1,9}[.)](?:[ \t]|\Z)|\|))")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
+_KEY_AND_VALUE = re.compile(r"[A-Za-z_][\w-]*:(?:\s|\Z)")
 _NO_PROSE = re.compile(r"[ \t]*(?:\||!\[|<[A-Za-z/!?]|\[[^\]]{1,200}\]:)")
 _MARKER = re.compile(r"[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])|\[[ xX]\](?=[ \t]))[ \t]*)*")
 
@@ -96,11 +97,17 @@ def headings(text: str) -> Iterator[Heading]:
 def first_heading(text: str) -> str:
     """Return the text of the first heading that has one, or an empty string.
 
-    An underlined paragraph of several lines is passed over: it is more often a list of keys, or a rule too near.
+    An underlined paragraph of several lines, or one that reads ``key: value``, is passed over: it is more often
+    frontmatter that went wrong than a heading.
     """
     for heading in headings(text):
-        if heading.text and not (heading.underlined and len(_BREAK.findall(text, heading.start, heading.end - 1)) > 1):
-            return heading.text
+        if not heading.text:
+            continue
+        if heading.underlined:
+            several = len(_BREAK.findall(text, heading.start, heading.end - 1)) > 1
+            if several or _KEY_AND_VALUE.match(heading.text) is not None:
+                continue
+        return heading.text
     return ""
 
 

@@ -245,12 +245,20 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> BlockError:
     mark = error.problem_mark or error.context_mark
     opened = str(error.context or "")
     # An opened bracket or quote is noticed lines later; its own line is the one to look at.
-    if error.context_mark is not None and ("flow" in opened or "quoted" in opened):
+    unclosed = "bracket" if "flow" in opened else "quotation mark" if "quoted" in opened else ""
+    if unclosed and error.context_mark is not None:
         mark = error.context_mark
-        problem = f"{problem} ({opened})"
     index = min(mark.index if mark is not None else 0, len(text))
     following = text[index : index + 1]
-    if following == "\t":
+    if "<<<<<<< " in text:
+        problem, index = "a merge conflict is not resolved", text.index("<<<<<<< ")
+    elif "nesting" in problem:
+        problem = f"nested deeper than {DEEPEST} levels"
+    elif unclosed and "escape" not in problem:
+        problem = (
+            f"an opening {unclosed} has no closing one, or what stands between is no list: close it or quote the value"
+        )
+    elif following == "\t":
         problem = "a tab where YAML allows only spaces"
     elif following and following in "`@":
         problem = f"a value cannot begin with {following}: put it in quotes"
@@ -258,4 +266,6 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> BlockError:
         problem = "a value that begins with * or & must stand in quotes"
     elif "mapping values are not allowed" in problem:
         problem = "a colon inside a value: put the value in quotes"
+    elif problem.startswith(("did not find expected", "expected <block end>")):
+        problem = "text behind a closing bracket or quotation mark, or a wrong indentation: put the value in quotes"
     return BlockError(problem, index)

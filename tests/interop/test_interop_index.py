@@ -390,6 +390,25 @@ class TestWhereTheTwoDiffer:
         assert tool.index() == UP_TO_DATE
         assert server.calls == []
 
+    def test_a_link_that_stops_the_tool_is_passed_over_by_us_P2(
+        self, directory: Path, tool: Any, server: Any, ours: Any, tmp_path: Path
+    ) -> None:
+        (tmp_path / "outside.md").write_bytes(b"Nothing of this field.\n")
+        try:
+            (directory / "hammer.md").symlink_to(tmp_path / "outside.md")
+        except OSError:
+            pytest.skip("no symbolic links can be made here")
+        tool.connect(directory)
+        stopped = tool("index", "--field", "field")
+        assert (stopped.out, "escapes the field root" in stopped.err) == ("", True)
+        assert set(rows(directory)) == {"glue.md"}
+        field = ours(directory)
+        report = field.sync(progress=False)
+        assert (len(report.added), report.unchanged) == (5, ("glue",))
+        assert "hammer" not in found(field, "nothing field")
+        assert not [text for text in server.texts if "Nothing of this field" in text]
+        assert (tmp_path / "outside.md").read_bytes() == b"Nothing of this field.\n"
+
     def test_pages_that_stop_the_tool_do_not_stop_us_P7_P8(
         self, directory: Path, tool: Any, server: Any, ours: Any
     ) -> None:
