@@ -5,6 +5,7 @@ Prints to the terminal and writes one HTML page with the same content and a map 
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def run_demo(path: Path | None, model: str, out: Path) -> int:
         html = result._repr_html_() if hasattr(result, "_repr_html_") else f"<p>{escape(result)}</p>"
         parts.append((heading, html))
 
-    with open_field(path or example_field(), model=model) as field:
+    with open_field(path or _own_copy(example_field(), out.parent), model=model) as field:
         embedder = field.embedder()
         because = getattr(embedder, "chosen_because", None)
         tell("Model", f"{embedder.model_code} from {embedder.source}" + (f": {because}" if because else ""))
@@ -59,6 +60,16 @@ def run_demo(path: Path | None, model: str, out: Path) -> int:
     write_page(out, f"memoryfield demo: {name}", parts)
     say(f"\n{out} written in {time.perf_counter() - started:.1f} s; open it in a browser")
     return DONE
+
+
+def _own_copy(example: Path, folder: Path) -> Path:
+    """Return the example itself in a source tree; a copy of an installed one, whose directory is not for indexes."""
+    if "site-packages" not in example.parts and "dist-packages" not in example.parts:
+        return example
+    copy = folder / example.name
+    if not copy.is_dir():
+        shutil.copytree(example, copy)
+    return copy
 
 
 def write_page(out: Path, title: str, parts: list[tuple[str, str]]) -> None:

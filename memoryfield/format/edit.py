@@ -187,7 +187,7 @@ def replace_section(raw: bytes, heading: str, text: str) -> bytes:
     written = content.replace("\n", newline)
     if core:
         leading, trailing = old.split(core, 1)
-        new = leading + written + trailing if content else trailing
+        new = leading + written + trailing if content else _BREAK.sub("", trailing, count=1)
     else:
         new = newline + written + newline + (old or (newline if end < len(body) else ""))
     head = body[: section.end]

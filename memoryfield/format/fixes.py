@@ -128,7 +128,13 @@ class Fixes(Sequence[Fix]):
         rows = [(shown_name(fix.filename), fix.rule, fix.message) for fix in self.fixes]
         notes = [f"{shown_name(name)} is left as it is: {reason}" for name, reason in self.left]
         notes += ["diff() shows every line, apply() writes"] if self.fixes else []
-        return Table(f"{len(rows)} repairs planned", ("file", "rule", "what"), rows, notes, widths={"what": 120})
+        return Table(
+            f"{len(rows)} {'repair' if len(rows) == 1 else 'repairs'} planned",
+            ("file", "rule", "what"),
+            rows,
+            notes,
+            widths={"what": 120},
+        )
 
     def __repr__(self) -> str:
         return self.table().text()

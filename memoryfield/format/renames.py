@@ -36,6 +36,10 @@ def _only_slug(filename: str) -> str | None:
     """Return the filename that the rule for slugs makes of a stem, or None where it drops a letter or cuts."""
     stem = stem_of(filename)
     try:
+        stem.encode("utf-8")  # a byte that is no UTF-8 may well have been a letter
+    except UnicodeEncodeError:
+        return None
+    try:
         new = slug(stem)
         letters = "".join(slug(c) for c in stem if c.isalnum())
     except InvalidName:

@@ -94,7 +94,7 @@ class _Block:
             row = f"{dump_key(key, flow=True)}: {dump_value(given, flow=True)}"
             yield lambda: self._flow_addition(root, row)
         else:
-            row = self._indent(root.entries[0][0].start) + f"{dump_key(key)}: {dump_value(given)}{self.newline}"
+            row = self._indent(root) + f"{dump_key(key)}: {dump_value(given)}{self.newline}"
             before = KNOWN_KEYS[: KNOWN_KEYS.index(key)] if key in KNOWN_KEYS else ()
             known = [(before.index(name.value), value) for name, value in root.entries if name.value in before]
             if known:
@@ -151,7 +151,7 @@ class _Block:
         if added and flow:
             splices += self._flow_addition(node, ", ".join(added))
         elif added:
-            indent = self._indent(node.entries[0][0].start)
+            indent = self._indent(node)
             place = self._line_end(self._end(node))
             splices.append((place, place, "".join(f"{indent}{row}{self.newline}" for row in added)))
         return splices
@@ -270,9 +270,10 @@ class _Block:
         assert match is not None
         return match.end() if with_break else match.start(1)
 
-    def _indent(self, index: int) -> str:
-        """Return as many blanks as stand left of a key; a dash before it counts as one."""
-        return " " * (index - self._line_start(index))
+    def _indent(self, mapping: Node) -> str:
+        """Return as many blanks as stand left of a mapping's keys; a dash before them counts as one."""
+        first = mapping.entries[0][0].start if mapping.marked else mapping.start  # with `? key` that is the mark
+        return " " * (first - self._line_start(first))
 
     def _has_comment(self, node: Node) -> bool:
         if node.style in ("|", ">"):

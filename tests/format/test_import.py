@@ -79,7 +79,7 @@ def test_the_checksum_is_checked_first_A2(archive: Path, tmp_path: Path) -> None
 
 def test_a_given_checksum_counts_more_than_the_side_file(archive: Path, tmp_path: Path) -> None:
     sidecar_path(archive).write_text("nonsense")
-    with pytest.raises(ArchiveError, match="side|line of the form"):
+    with pytest.raises(ArchiveError, match="line of the form"):
         import_archive(archive, tmp_path / "copy")
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert import_archive(archive, tmp_path / "copy", sha256=digest).sha256 == digest
