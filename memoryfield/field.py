@@ -398,7 +398,7 @@ class MemoryField:
 
     def near_duplicates(
         self,
-        threshold: float = 0.9,
+        threshold: float = 0.8,
         *,
         model: str | Embedder | None = None,
         recipe: str | None = None,

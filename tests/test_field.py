@@ -78,7 +78,7 @@ def test_sync_search_near_and_layout(tmp_path: Path) -> None:
     assert set(report.added) == set(PAGES)
     assert set(field.sync(progress=False).unchanged) == set(PAGES)
     for retriever in ("vector", "keyword", "hybrid"):
-        results = field.search("blank labels of the printer", k=2, retriever=retriever)
+        results = field.search("calibrate the gap of the label printer after every new roll", k=2, retriever=retriever)
         assert results[0].name == "label-printer", retriever
     pairs = field.near_duplicates(0.6)
     assert (pairs[0].first, pairs[0].second) == ("brake-again", "winch-brake")

@@ -23,7 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=_Version())
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version and end")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     pages.add_verbs(_Verbs(verbs))
     exchange.add_verbs(_Verbs(verbs))
@@ -38,15 +38,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Version(str):
-    """The version, looked up only when it is printed."""
+class _ShowVersion(argparse.Action):
+    """Print the version, which is looked up only then."""
 
-    __slots__ = ()
-
-    def __mod__(self, _values: Any) -> str:
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from memoryfield import __version__
 
-        return f"memoryfield {__version__}"
+        parser.exit(0, f"memoryfield {__version__}\n")
 
 
 class _Verbs:

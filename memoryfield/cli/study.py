@@ -61,7 +61,7 @@ def add_verbs(verbs: Any) -> None:
         "memoryfield near notes/ --threshold 0.92",
     )
     _field_and_model(verb)
-    verb.add_argument("--threshold", type=float, default=0.9, help="smallest cosine (default: 0.9)")
+    verb.add_argument("--threshold", type=float, default=0.8, help="smallest cosine (default: 0.8)")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add("map", _map, "write a map of the pages as one HTML file", "memoryfield map notes/ --out map.html")

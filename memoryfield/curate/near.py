@@ -128,7 +128,7 @@ def near_duplicates(
         QueryError: The threshold is not between -1 and 1, or so low that there are more than a million pairs.
     """
     if not -1.0 <= threshold <= 1.0:
-        raise QueryError(f"threshold is {threshold!r}; a cosine lies between -1 and 1, a usual start is 0.9")
+        raise QueryError(f"threshold is {threshold!r}; a cosine lies between -1 and 1, a usual start is 0.8")
     count = len(names)
     nearest = np.full(count, -np.inf, dtype=np.float32)
     found: list[NearPair] = []

@@ -129,9 +129,11 @@ def set_body(raw: bytes, body: str) -> bytes:
     head = raw[: front.body_start]
     if front.present and not head.endswith((b"\n", b"\r")) and body:
         head += newline.encode()
-    result = head + _encoded(_merged(old, body, newline))
-    _same_front(raw, front, result)
-    return result
+    content = _encoded(_merged(old, body, newline))
+    _same_front(raw, front, head + content)
+    if not (head + content)[read_frontmatter(head + content).body_start :] == content:
+        raise NotEditable("the closing fence ends in CR and the new body begins with LF; begin it with text")
+    return head + content
 
 
 def append(raw: bytes, text: str) -> bytes:
@@ -152,6 +154,8 @@ def append(raw: bytes, text: str) -> bytes:
         missing = max(2 - breaks, 0)  # one ends the last line, one makes an empty line
     else:
         missing = 0 if breaks or not raw.removeprefix(BOM) else 1  # a closing fence at the end of the file
+    if missing and newline == "\n" and old.endswith("\r"):
+        missing += 1  # CR and LF together are one line end
     result = raw + _encoded(newline * missing + _BREAK.sub(newline, text.strip("\r\n")) + newline)
     _same_front(raw, front, result)
     return result
@@ -238,7 +242,9 @@ def _merged(old: str, new: str, newline: str) -> str:
     while last < shorter - first and plain[-1 - last] == news[-1 - last]:
         last += 1
     middle = [line.replace("\n", newline) for line in news[first : len(news) - last]]
-    return "".join([*olds[:first], *middle, *olds[len(olds) - last :]])
+    merged = "".join([*olds[:first], *middle, *olds[len(olds) - last :]])
+    # A kept CR before a new LF would be one line end: then all lines get the page's own.
+    return merged if len(_BREAK.findall(merged)) == len(_BREAK.findall(new)) else "".join(news).replace("\n", newline)
 
 
 def _readable(raw: bytes) -> Frontmatter:

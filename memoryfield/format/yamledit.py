@@ -23,7 +23,7 @@ _BLANKS = re.compile(r"[ \t]*")
 _DASH_LINE = re.compile(r"([ ]*)-(?:[ \t]+|(?=[\r\n]|\Z))")
 _HEADER_COMMENT = re.compile(r"[^\r\n]*[ \t]#")
 _LINE_END = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
-_MOST_COMPARED = 2000  # items of a list that are compared one by one
+_MOST_COMPARED = 400  # items of a list that are compared one by one; longer lists are written anew
 
 
 def change_keys(text: str, changes: Mapping[str, Settable], newline: str) -> str:

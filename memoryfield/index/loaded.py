@@ -17,6 +17,15 @@ from memoryfield.index.connections import Stamp
 from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, top_k
 
 
+@dataclass
+class _Memo:
+    """What searches leave behind for the next one."""
+
+    was_searched: bool = False
+    bits: SignBits | None = None
+    rows: tuple[Collection[str], RowArray] | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Vectors:
     """All usable vectors of an index at one moment. Read only.
@@ -34,6 +43,7 @@ class Vectors:
     digest: str = ""
     bad_rows: Mapping[str, str] = field(default_factory=dict)
     stamp: Stamp | None = None
+    _memo: _Memo = field(default_factory=_Memo)
 
     def __repr__(self) -> str:
         return f"<Vectors: {len(self.names):,} pages, {self.matrix.shape[1]} dimensions>"
@@ -46,30 +56,30 @@ class Vectors:
         """Row number by page name."""
         return {name: row for row, name in enumerate(self.names)}
 
-    @cached_property
-    def bits(self) -> SignBits:
-        """One bit for each value, for the first pass over many rows."""
-        return SignBits(self.matrix)
-
     def rows(self, among: Collection[str]) -> RowArray:
         """Return the row numbers of pages, ascending; names without a vector are left out.
 
         Args:
             among: Page names, with or without ``.md``. The answer for a ``frozenset`` is kept for the next call.
         """
-        kept = self._last_rows
-        if kept and kept[0][0] is among:
-            return kept[0][1]
+        kept = self._memo.rows
+        if kept is not None and kept[0] is among:
+            return kept[1]
         position = self.positions.get
         found = {position(name.removesuffix(PAGE_SUFFIX)) for name in among}
         rows = np.array(sorted(row for row in found if row is not None), np.intp)
         if isinstance(among, frozenset):
-            kept[:] = [(among, rows)]
+            self._memo.rows = (among, rows)
         return rows
 
-    @cached_property
-    def _last_rows(self) -> list[tuple[Collection[str], RowArray]]:
-        return []
+    def _bits(self) -> SignBits | None:
+        """Return the bits for the first pass over many rows; not at the first search, which they would make slower."""
+        memo = self._memo
+        if len(self.names) >= MANY_ROWS:
+            if memo.bits is None and memo.was_searched:
+                memo.bits = SignBits(self.matrix)
+            memo.was_searched = True
+        return memo.bits
 
     def search(
         self, vector: npt.ArrayLike, k: int, among: Collection[str] | None = None, *, exact: bool = False
@@ -97,8 +107,9 @@ class Vectors:
         if not 0.0 < length < np.inf:
             raise EmbeddingFailed("the question's vector is zero or not finite: the model cannot place it.")
         rows = None if among is None else self.rows(among)
-        bits = self.bits if not exact and len(self.names) >= MANY_ROWS else None
-        found, scores = top_k(self.matrix, query / np.float32(length), k, rows=rows, bits=bits)
+        found, scores = top_k(
+            self.matrix, query / np.float32(length), k, rows=rows, bits=None if exact else self._bits()
+        )
         names = self.names
         return [names[row] for row in found.tolist()], scores
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -207,3 +208,9 @@ def test_demo_on_the_teaching_field(notes: str, tmp_path: Path, capsys: pytest.C
     page = out_file.read_text(encoding="utf-8")
     for part in ("Embed what changed", "Near duplicates", "Map"):
         assert part in out and part in page
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == DONE and re.fullmatch(r"memoryfield \d+\.\d+\.\d+\n", capsys.readouterr().out)

@@ -16,12 +16,18 @@ ROOT = Path(__file__).resolve().parents[2]
 APPEND = """
 import sys
 from pathlib import Path
+from memoryfield.errors import FieldLocked
 from memoryfield.format.pages import PageDirectory
 field, who = PageDirectory(Path(sys.argv[1])), sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
-    field.edit("log", append=f"- line {number} of writer {who}, which is long enough to be torn somewhere")
+    while True:
+        try:
+            field.edit("log", append=f"- line {number} of writer {who}, which is long enough to be torn somewhere")
+            break
+        except FieldLocked:  # a slow disk: nothing was written, try again
+            pass
 """
 
 

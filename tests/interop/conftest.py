@@ -58,11 +58,14 @@ def tool(_worker: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def embedder(server: Any) -> Any:
-    """Our own embedder, pointed at the server that the tool uses, under the model code that the tool uses."""
-    from memoryfield.index.embedders.http import OllamaEmbedder
+def embedder(server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The default model as our catalogue finds it on the server that the tool uses."""
+    from memoryfield.index.embedders.catalogue import load_model
 
-    return OllamaEmbedder("nomic-embed-text-v1.5", url=server.url)
+    monkeypatch.setenv("OLLAMA_HOST", server.url)
+    loaded = load_model("nomic-embed-text-v1.5", backend="ollama")
+    server.reset()  # loading asks for a vector, to learn the dimensions
+    return loaded
 
 
 PAGES = {

@@ -58,6 +58,7 @@ PAGES = {
     "broken-yaml.md": b"---\ntitle: [never closed\n---\n\nBody.\n",
     "unclosed.md": b"---\ntitle: no end\n\nBody.\n",
     "duplicate-keys.md": b"---\ntitle: one\ntitle: two\n---\n\nBody.\n",
+    "double--hyphen.md": b"A name that may be read and not created.\n",
     "prefix-inside.md": b"search_document: search_query: twice\n",
     "not-composed.md": "e\u0301 and \u00e9, \ufb01, A\u030a and \u212b\n".encode(),
     "html.md": b"<script>alert('&amp;')</script> \\u0041 \\n \"quotes\"\n",
@@ -74,7 +75,7 @@ def directories(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "ours", tmp_path / "theirs"
 
 
-def test_embedded_texts_are_the_same_bytes_X4_X5_P4_P6_P8_P10(
+def test_embedded_texts_are_the_same_bytes_X4_X5_P1_P4_P6_P8_P10(
     directories: tuple[Path, Path], tool: Any, server: Any, ours: Any
 ) -> None:
     mine, theirs = directories

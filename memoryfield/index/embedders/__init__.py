@@ -3,8 +3,11 @@
 What turns texts into vectors lives in this package; how vectors are stored and searched does not. Start at
 ``catalogue``: ``models()`` lists what can be had, ``load_model()`` gives an ``Embedder``.
 
-    catalogue   names -> embedders; ``auto``; one cache of loaded models
-    known       the table of models whose prefixes and sizes are known
+    catalogue   names -> embedders; ``auto``
+    table       the known models and whether they are ready here
+    known       prefixes, sizes and licences of known models
+    cache       the models that this process has loaded
+    servers     which servers the catalogue may use
     folders     model folders on disk: the hub's cache, prompts, fingerprints; nothing heavy is imported
     bundled     the MiniLM weights that come as a Python package, checked by their sha256
     sentence    sentence-transformers through torch
@@ -12,6 +15,7 @@ What turns texts into vectors lives in this package; how vectors are stored and 
     export      makes what ``fast`` runs, once, and compares it with torch before it is used
     graph       the network as an ONNX graph: BERT and NomicBERT
     http        Ollama and OpenAI-compatible endpoints
+    transport   one guarded JSON request
     hashing     word hashing, without weights
     shortened   the first dimensions of a longer vector (Matryoshka models)
     rows        checks and scaling that all of them share

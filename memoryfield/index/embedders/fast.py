@@ -25,7 +25,7 @@ from memoryfield.index.embedders import export as exports
 from memoryfield.index.embedders.export import Export, ExportRefused
 from memoryfield.index.embedders.folders import ModelFolder, fingerprint
 from memoryfield.index.embedders.graph import INPUT
-from memoryfield.index.embedders.rows import Matrix, check_shape, cosines, prefixed, unit_rows
+from memoryfield.index.embedders.rows import Matrix, check_shape, cosines, only, prefixed, unit_rows
 
 BACKENDS = ("fast", "fast-bf16")
 CLOSE = 0.999  # least cosine of the bfloat16 vectors to the exact ones
@@ -88,7 +88,7 @@ class FastEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Return the vector of a question: (dimensions,) float32."""
-        return self._embed(prefixed(self.query_prefix, [text]))[0]
+        return only(self._embed(prefixed(self.query_prefix, [text])))
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens that the network reads of each text, without any prefix."""
@@ -235,8 +235,9 @@ def open_fast(
         ModelNotReady: A package is missing, or this CPU has no bfloat16.
     """
     if missing := missing_packages(backend):
+        extras = "fast,openvino" if "openvino" in missing else "fast"
         raise ModelNotReady(
-            f"backend {backend!r} needs the packages {', '.join(missing)}; pip install 'memoryfield-lab[fast]'"
+            f"backend {backend!r} needs the packages {', '.join(missing)}; pip install 'memoryfield-lab[{extras}]'"
         )
     exports.check_parts(folder.modules)
     names = {"model_code": model_code, "source": source}
@@ -251,7 +252,7 @@ def open_fast(
             return FastEmbedder(made, **names).embed_documents(texts)
 
         try:
-            export = exports.make(place, load_torch, embed_torch, embed_export)
+            export = exports.make(place, load_torch, embed_torch, embed_export, origin=str(folder.path))
         except OSError as error:
             raise ExportRefused(f"the export cannot be written: {error}") from error
     embedder = FastEmbedder(

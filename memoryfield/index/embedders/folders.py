@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memoryfield.errors import ModelNotReady
+from memoryfield.index.embedders import bundled
 
 _JSON_LIMIT = 64 * 1024 * 1024  # tokenizers of large vocabularies reach 20 MiB
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
@@ -22,17 +23,15 @@ class ModelFolder:
 
     Attributes:
         path: The folder.
-        modules: Short class names of its parts (``Transformer``, ``Pooling``, ...); empty for a plain transformers folder.
+        modules: Class names of its parts (``Transformer``, ``Pooling``, ...); none in a plain transformers folder.
         document_prefix: Prompt for documents that the folder itself names, or an empty string.
         query_prefix: The same for queries.
-        own_code: Asks for Python code of its own to be run.
     """
 
     path: Path
     modules: tuple[str, ...] = ()
     document_prefix: str = ""
     query_prefix: str = ""
-    own_code: bool = field(default=False)
 
 
 def read_folder(path: Path) -> ModelFolder:
@@ -55,13 +54,11 @@ def read_folder(path: Path) -> ModelFolder:
     prompts: dict[str, Any] = found if isinstance(found, dict) else {}
     usual = prompts.get(str(settings.get("default_prompt_name"))) if prompts else None
     document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), usual)
-    config = _json(path / "config.json", {})
     return ModelFolder(
         path=path,
         modules=modules,
         document_prefix=document if isinstance(document, str) else "",
         query_prefix=text if isinstance(text := prompts.get("query", usual), str) else "",
-        own_code=isinstance(config, dict) and "auto_map" in config,
     )
 
 
@@ -107,6 +104,15 @@ def hub_folder(source: str) -> Path | None:
         snapshot = repository / "snapshots" / commit
         if os.path.basename(commit) == commit and commit and _complete(snapshot):
             return snapshot
+    return None
+
+
+def local_copy(source: str) -> tuple[Path, str] | None:
+    """Return the complete local copy of a hub model and in which words to speak of its place, or None."""
+    if found := hub_folder(source):
+        return found, "in the hub's local cache"
+    if source == bundled.SOURCE and (found := bundled.bundled_folder()):
+        return found, f"from the package {bundled.PACKAGE}"
     return None
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from memoryfield.index.embedders.rows import Matrix, prefixed
+from memoryfield.index.embedders.rows import Matrix, only, prefixed
 
 MODEL_CODE = "hashing-1024"
 DIMENSIONS = 1024
+SOURCE = "scikit-learn HashingVectorizer, word 1-2 grams"
 
 
 class HashingEmbedder:
@@ -22,7 +23,7 @@ class HashingEmbedder:
     """
 
     model_code = MODEL_CODE
-    source = "scikit-learn HashingVectorizer, word 1-2 grams"
+    source = SOURCE
     dimensions = DIMENSIONS
     max_tokens: int | None = None
     document_prefix = ""
@@ -48,7 +49,7 @@ class HashingEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Return the vector of a question: (1024,) float32."""
-        return self.embed_documents([text])[0]
+        return only(self.embed_documents([text]))
 
     def _loaded(self) -> Any:
         with self._lock:

@@ -44,6 +44,11 @@ def unit_rows(matrix: NDArray[np.floating]) -> Matrix:
     return np.asarray(rows / norms[:, None], dtype=np.float32)
 
 
+def only(matrix: Matrix) -> Matrix:
+    """Return the one row of *matrix*: (dimensions,)."""
+    return np.asarray(matrix[0], dtype=np.float32)
+
+
 def check_shape(matrix: Matrix, count: int, dimensions: int, model: str) -> Matrix:
     """Return *matrix* if it is (count, dimensions).
 

@@ -8,6 +8,7 @@ short test has found it reachable, for the hub's client retries for more than a 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import logging
 import os
 import threading
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from memoryfield.errors import ModelNotReady
-from memoryfield.index.embedders.rows import Matrix, check_shape, prefixed, unit_rows
+from memoryfield.index.embedders.rows import Matrix, check_shape, only, prefixed, unit_rows
 
 PROBE_SECONDS = 3.0
 _NO_LIMIT = 1_000_000  # tokenizers without a limit name a huge number
@@ -69,7 +70,7 @@ class SentenceEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Return the vector of a question: (dimensions,) float32."""
-        return self._embed(prefixed(self.query_prefix, [text]))[0]
+        return only(self._embed(prefixed(self.query_prefix, [text])))
 
     def _embed(self, texts: list[str]) -> Matrix:
         if not texts:
@@ -135,8 +136,6 @@ def hub_reachable(seconds: float = PROBE_SECONDS) -> tuple[bool, str]:
 
 
 def _check_installed() -> None:
-    import importlib.util
-
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelNotReady(
             "the package sentence-transformers is not installed; pip install sentence-transformers, "
@@ -180,21 +179,18 @@ def _quiet() -> Iterator[None]:
     bars: list[Any] = []
     with warnings.catch_warnings(), contextlib.ExitStack() as stack:
         warnings.simplefilter("ignore")
-        stack.callback(lambda: [logger.setLevel(level) for logger, level in zip(loggers, levels, strict=True)])
-        for logger in loggers:
+        for logger, level in zip(loggers, levels, strict=True):
+            stack.callback(logger.setLevel, level)
             logger.setLevel(logging.ERROR)
-        try:
-            from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-            from transformers.utils import logging as transformers_logging
-
-            if not are_progress_bars_disabled():
-                disable_progress_bars()
-                bars.append(enable_progress_bars)
-            if transformers_logging.is_progress_bar_enabled():
-                transformers_logging.disable_progress_bar()
-                bars.append(transformers_logging.enable_progress_bar)
-        except ImportError:
-            pass  # the load that follows says so in better words
+        with contextlib.suppress(ImportError):  # the load that follows says so in better words
+            hub = importlib.import_module("huggingface_hub.utils")
+            if not hub.are_progress_bars_disabled():
+                hub.disable_progress_bars()
+                bars.append(hub.enable_progress_bars)
+            transformers = importlib.import_module("transformers.utils.logging")
+            if transformers.is_progress_bar_enabled():
+                transformers.disable_progress_bar()
+                bars.append(transformers.enable_progress_bar)
         for restore in bars:
             stack.callback(restore)
         yield

@@ -8,7 +8,7 @@ import numpy as np
 
 from memoryfield.errors import QueryError
 from memoryfield.index.embedders import Embedder
-from memoryfield.index.embedders.rows import Matrix, unit_rows
+from memoryfield.index.embedders.rows import Matrix, only, unit_rows
 
 
 class ShortenedEmbedder:
@@ -54,7 +54,7 @@ class ShortenedEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Return the vector of a question: (dimensions,) float32."""
-        return self._cut(self._whole.embed_query(text)[None, :])[0]
+        return only(self._cut(self._whole.embed_query(text)[None, :]))
 
     def _cut(self, rows: Matrix) -> Matrix:
         if self._centred:
