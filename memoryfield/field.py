@@ -409,8 +409,9 @@ class MemoryField:
         ``index`` and ``listing`` are left out. No threshold fits every model and field: compare with the median that
         the result shows.
         """
-        from memoryfield.curate.near import near_duplicates
+        from memoryfield.curate.near import check_threshold, near_duplicates
 
+        check_threshold(threshold)  # before anything is embedded
         vectors = self._vectors(model, recipe, progress)
         return near_duplicates(
             vectors.names, vectors.matrix, threshold, model_code=vectors.model_code, recipe=vectors.recipe

@@ -16,7 +16,7 @@ from memoryfield.display import escape
 QUESTIONS = (
     ("vector", "the boat hoist will not pick up properly on a frosty morning"),
     ("keyword", "T40 labels blank"),
-    ("hybrid", "what do we do with used engine oil"),
+    ("hybrid", "saw blade wanders off the line"),
 )
 _STYLE = """
 :root { color-scheme: light dark }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from memoryfield.cli import exchange, pages, study
@@ -44,7 +45,8 @@ class _ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from memoryfield import __version__
 
-        parser.exit(0, f"memoryfield {__version__}\n")
+        sys.stdout.write(f"memoryfield {__version__}\n")
+        parser.exit()
 
 
 class _Verbs:

@@ -112,6 +112,12 @@ class NearDuplicates(Sequence[NearPair]):
         return self._table().html()
 
 
+def check_threshold(threshold: float) -> None:
+    """Raise QueryError unless *threshold* can be a cosine."""
+    if not -1.0 <= threshold <= 1.0:
+        raise QueryError(f"threshold is {threshold!r}; a cosine lies between -1 and 1, a usual start is 0.8")
+
+
 def near_duplicates(
     names: Sequence[str], matrix: NDArray[np.float32], threshold: float, *, model_code: str, recipe: str
 ) -> NearDuplicates:
@@ -127,8 +133,7 @@ def near_duplicates(
     Raises:
         QueryError: The threshold is not between -1 and 1, or so low that there are more than a million pairs.
     """
-    if not -1.0 <= threshold <= 1.0:
-        raise QueryError(f"threshold is {threshold!r}; a cosine lies between -1 and 1, a usual start is 0.8")
+    check_threshold(threshold)
     count = len(names)
     nearest = np.full(count, -np.inf, dtype=np.float32)
     found: list[NearPair] = []

@@ -23,8 +23,8 @@ from memoryfield.errors import FieldError, FieldNotFound, InvalidName, ReadOnlyF
 CAN_BE_RELATIVE = (
     hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
-    and {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
-    and os.scandir in os.supports_fd
+    and {os.open, os.stat, os.unlink, os.rename, os.link} <= os.supports_dir_fd
+    and {os.scandir, os.listdir} <= os.supports_fd
 )
 # What a system does not know counts as 0. O_NONBLOCK: opening a named pipe must not wait for a writer.
 _SAFE_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
@@ -151,6 +151,13 @@ class Folder:
         try:
             with os.scandir(self.path if self.descriptor is None else self.descriptor) as entries:
                 return list(entries)
+        except OSError as error:
+            raise FieldNotFound(f"{self.path} cannot be listed: {error.strerror or error}") from error
+
+    def names(self) -> list[str]:
+        """Return the names of what stands in the directory, in the system's order."""
+        try:
+            return os.listdir(self.path if self.descriptor is None else self.descriptor)
         except OSError as error:
             raise FieldNotFound(f"{self.path} cannot be listed: {error.strerror or error}") from error
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memoryfield.format.dates import parse_date
 from memoryfield.format.findings import Finding, Level
-from memoryfield.format.frontmatter import Problem, read_frontmatter
+from memoryfield.format.frontmatter import BOM, Problem, read_frontmatter
 from memoryfield.format.markdown import first_heading, lines
 from memoryfield.format.names import LONGEST_NEW_NAME, new_page_name
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
@@ -23,10 +23,12 @@ _LONE_CR = re.compile(r"\r(?!\n)")
 _HAS_ZONE = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)\Z")
 _DAY_ONLY = 10
 _COMMENTED = re.compile(r"^(title|summary)[ \t]*:[ \t]+(?![\"'|>&*!%@`\[{#])[^\r\n]*?[ \t]#", re.MULTILINE)
+_TEXT_LINE = re.compile(r"^[ \t]*[^\s#\ufeff]", re.MULTILINE)
 _DATA_URI = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/=]{1000,}")
-_FOREIGN_FRONT = re.compile(r'(\+\+\+)[ \t]*[\r\n]|(\{)[ \t\r\n]*"')
+_FOREIGN_FRONT = re.compile(rb'(\+\+\+)[ \t]*[\r\n]|(\{)[ \t\r\n]*"')
 # Characters that few people type on purpose, in groups with what is to be said of them.
 _STRANGE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffd]")
+_PLAIN = bytes([9, 10, *range(32, 127)])  # pages of these bytes alone need no closer look
 _GROUPS: tuple[tuple[re.Pattern[str], Level, str, str], ...] = (
     (re.compile("\x00"), "warning", "NUL", "other tools cut the page there: remove it"),
     (
@@ -118,6 +120,8 @@ def _bad_bytes(page: Page) -> Finding:
 
 
 def _characters(page: Page) -> Iterator[Finding]:
+    if page.raw.isascii() and len(page.raw.translate(None, _PLAIN)) == 0:
+        return
     text = page.raw.decode("utf-8", errors="ignore").removeprefix("\ufeff")
     if _STRANGE.search(text):
         for pattern, level, name, remedy in _GROUPS:
@@ -142,12 +146,16 @@ def _frontmatter(page: Page) -> Iterator[Finding]:
         yield Finding("error", page.filename, problem.line, problem.rule or "P8", message, remedy)
     for problem in page.warnings:
         yield _warning(page, problem)
-    foreign = None if page.has_frontmatter else _FOREIGN_FRONT.match(page.text)
+    foreign = None if page.has_frontmatter else _FOREIGN_FRONT.match(page.raw.removeprefix(BOM))
     if foreign is not None:
-        message = f"begins with {foreign[1] or foreign[2]}: TOML and JSON are not read as frontmatter but as body"
+        message = (
+            f"begins with {(foreign[1] or foreign[2]).decode()}: TOML and JSON are not read as frontmatter but as body"
+        )
         yield Finding("info", page.filename, 1, "P6", message, "write the keys as YAML between lines of ---")
-    body = page.body.lstrip("\r\n \t")
-    if page.has_frontmatter and body.startswith("---"):
+    if page.has_frontmatter and page.raw.count(b"---") > 2:
+        body = page.body.lstrip("\r\n \t")
+        if not body.startswith("---"):
+            return
         second = read_frontmatter(body.encode("utf-8", errors="replace"))
         if second.present and (second.fields or second.error is not None):
             start = len(page.text) - len(body)
@@ -208,30 +216,30 @@ def _dates(page: Page) -> Iterator[Finding]:
 
 
 def _body(page: Page) -> Iterator[Finding]:
-    text = page.text
-    if "<<<<<<< " in text:
-        line = _conflict(text)
+    raw = page.raw
+    if b"<<<<<<< " in raw:
+        line = _conflict(page.text)
         if line is not None:
             message = "a merge conflict was not resolved"
             remedy = "keep one side and remove the markers"
             yield Finding("warning", page.filename, line, "P3", message, remedy)
-    if "```" in text or "~~~" in text:
+    if b"```" in raw or b"~~~" in raw:
         marked = list(lines(page.body + "\n\n-\n"))
         if marked[-1].in_code:
             first = len(marked) - 1
             while first and marked[first - 1].in_code:
                 first -= 1
-            start = len(text) - len(page.body) + marked[first].start
+            start = len(page.text) - len(page.body) + marked[first].start
             message = "a code fence is never closed; the rest of the page is code"
-            yield Finding("info", page.filename, 1 + line_of(text, start), "P3", message, "close it")
-    if "data:" in text:
-        for match in _DATA_URI.finditer(text):
+            yield Finding("info", page.filename, 1 + line_of(page.text, start), "P3", message, "close it")
+    if b"data:" in raw:
+        for match in _DATA_URI.finditer(page.text):
             message = f"{len(match[0]):,} characters of encoded data stand among the text and are embedded with it"
-            line = 1 + line_of(text, match.start())
+            line = 1 + line_of(page.text, match.start())
             yield Finding("info", page.filename, line, "P4", message, "put the file beside the page")
-    if page.frontmatter_error is None and page.title == page.name and not _has_title(page):
+    if page.frontmatter_error is None and not _has_title(page):
         yield Finding("info", page.filename, None, "P3", "no title and no heading: the page is shown under its name")
-    if page.raw.strip() and not _has_text(page):
+    if raw.strip() and not _TEXT_LINE.search(page.body):
         yield Finding("info", page.filename, None, "P3", "the page has no text of its own", "write it or delete it")
 
 
@@ -257,8 +265,3 @@ def _block(page: Page) -> str:
 
 def _has_title(page: Page) -> bool:
     return bool(as_text(page.frontmatter.get("title")).strip() or first_heading(page.body))
-
-
-def _has_text(page: Page) -> bool:
-    body = page.body.strip("\ufeff \t\r\n")
-    return bool(body) and any(not line.strip().startswith("#") for line in body.splitlines() if line.strip())

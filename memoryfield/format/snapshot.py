@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import time
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ from memoryfield.format.files import READ_BLOCK, READ_FLAGS, Folder, Unreadable,
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, skip_reason
 
 RACY_WINDOW_NS = 3_000_000_000
+_FEW = 100  # names that are looked at one by one
+# `is_page_filename` for many names at once, which takes a third of the time; a name cannot hold a slash.
+_ONLY_PAGES = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.md(?:/|\Z))+")
 LARGEST_PAGE = 16 * 2**20  # bytes; what is larger is no page that anybody reads
 
 
@@ -74,12 +78,13 @@ def by_name(filenames: Iterable[str]) -> list[str]:
     return [name + PAGE_SUFFIX for name in sorted([filename[:-3] for filename in filenames])]
 
 
-def survey(folder: Folder, known: Container[str] = frozenset()) -> tuple[list[str], list[Skipped], list[str]]:
+def survey(folder: Folder, known: Collection[str] = ()) -> tuple[list[str], list[Skipped], list[str]]:
     """Look at the names in a directory, without opening anything.
 
     Args:
         folder: The directory.
-        known: Filenames that are names of pages, to save looking again.
+        known: Filenames of pages as they were before. What has such a name now is taken for a page unseen, which saves
+            a third of the time: whoever opens it looks.
 
     Returns:
         Filenames of pages, sorted by name; what is left out; filenames of other files that are kept.
@@ -87,12 +92,22 @@ def survey(folder: Folder, known: Container[str] = frozenset()) -> tuple[list[st
     pages: list[str] = []
     others: list[str] = []
     skipped: list[Skipped] = []
-    for item in folder.scan():
-        filename = item.name
-        if (filename in known or is_page_filename(filename)) and item.is_file(follow_symlinks=False):
+    names = folder.names() if known else []
+    rest = [name for name in names if name not in known]
+    if names and len(rest) <= _FEW:
+        pages = [name for name in names if name in known]
+        looked = [(name, _kind(folder, name)) for name in rest]
+    if not pages or not _ONLY_PAGES.fullmatch("/".join(pages)):
+        pages = []
+        looked = [(item.name, _entry_kind(folder, item)) for item in folder.scan()]
+    for filename, words in looked:
+        if words is None and is_page_filename(filename):
             pages.append(filename)
             continue
-        reason = _reason(folder, item)
+        if words == "symbolic link" or (words is not None and not filename.startswith(".")):
+            reason: str | None = words
+        else:
+            reason = skip_reason(filename)
         if reason is None:
             others.append(filename)
         elif reason:
@@ -100,18 +115,19 @@ def survey(folder: Folder, known: Container[str] = frozenset()) -> tuple[list[st
     return by_name(pages), sorted(skipped), sorted(others)
 
 
-def _reason(folder: Folder, item: os.DirEntry[str]) -> str | None:
-    """Return why something is left out, None for a file to keep, an empty text for what is gone."""
+def _entry_kind(folder: Folder, item: os.DirEntry[str]) -> str | None:
+    """Return what ``kind`` says of an entry, as far as possible without asking for its stat data."""
+    if item.is_file(follow_symlinks=False):
+        return None
     if item.is_symlink():
         return "symbolic link"
-    if item.name.startswith("."):
-        return skip_reason(item.name)
-    if item.is_dir(follow_symlinks=False):
-        return "sub-directory"
-    if item.is_file(follow_symlinks=False):
-        return skip_reason(item.name)
+    return _kind(folder, item.name)
+
+
+def _kind(folder: Folder, filename: str) -> str | None:
+    """Return what a name is, in words; None for a regular file, an empty text for what is gone."""
     try:
-        return kind(folder.status(item.name).st_mode)
+        return kind(folder.status(filename).st_mode)
     except OSError:
         return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from memoryfield.errors import InvalidName
+from memoryfield.errors import InvalidName, PageNotFound
 from memoryfield.format.files import is_temporary
 from memoryfield.format.findings import Finding, Findings, Level, shown_name
 from memoryfield.format.links import links
@@ -37,14 +37,13 @@ def validate(source: PageSource) -> Findings:
     snapshot = source.snapshot()
     found: list[Finding] = []
     names = {filename.removesuffix(PAGE_SUFFIX) for filename in snapshot.entries}
-    uuids: dict[str, list[Page]] = {}
+    uuids: dict[str, list[str]] = {}
     for page in source.pages():
         found += check_page(page)
         found += _broken_links(page, names)
         if page.uuid is not None:
-            # Kept for a later look at its line; the bytes of all pages would be too much.
-            uuids.setdefault(page.uuid.lower(), []).append(page)
-    found += _equal_uuids(uuids)
+            uuids.setdefault(page.uuid.lower(), []).append(page.name)
+    found += _equal_uuids(source, uuids)
     others = source.other_files()
     proposals = rename_proposals([*snapshot.entries, *others, *(item.filename for item in snapshot.skipped)])
     for item in snapshot.skipped:
@@ -75,13 +74,16 @@ def _broken_links(page: Page, names: set[str]) -> Iterator[Finding]:
         )
 
 
-def _equal_uuids(uuids: Mapping[str, list[Page]]) -> Iterator[Finding]:
-    for pages in uuids.values():
-        for page in pages if len(pages) > 1 else ():
-            others = ", ".join(other.filename for other in pages if other is not page)
+def _equal_uuids(source: PageSource, uuids: Mapping[str, list[str]]) -> Iterator[Finding]:
+    for names in uuids.values():
+        for name in names if len(names) > 1 else ():
+            try:
+                line = key_line(source.read(name), "uuid")
+            except PageNotFound:  # gone since it was looked at
+                continue
+            others = ", ".join(other + PAGE_SUFFIX for other in names if other != name)
             message = f"has the same uuid as {others}"
-            remedy = "give the copy a uuid of its own"
-            yield Finding("error", page.filename, key_line(page, "uuid"), "P12", message, remedy)
+            yield Finding("error", name + PAGE_SUFFIX, line, "P12", message, "give the copy a uuid of its own")
 
 
 def _left_out(item: Skipped, proposals: Mapping[str, str]) -> Finding:

@@ -352,12 +352,15 @@ def database_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into sentences about the file at *path*."""
     try:
         yield
+    except UnicodeDecodeError as error:  # in a name or in SQLite's own message about one
+        message = f"{path} is damaged ({error.reason} in a text). It is a cache: delete it to have it made anew."
+        raise IndexFileError(message) from error
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             message = f"another process holds {path} for more than {BUSY_SECONDS:.0f} s; try again when it is done."
         elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG):
-            message = f"{path} is damaged ({error}). It is a cache: delete it, and the next sync makes it anew."
+            message = f"{path} is damaged ({error}). It is a cache: delete it to have it made anew."
         elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
             message = f"{path} cannot be opened as needed ({error}): look at the permissions, or choose another place."
         elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):

@@ -60,8 +60,18 @@ class State:
 # Reading
 
 
-def read_state(connection: sqlite3.Connection, path: Path, stamp: Stamp, model: HasVectors, recipe: str) -> State:
+def read_state(
+    connection: sqlite3.Connection, path: Path, stamp: Stamp, model: HasVectors, recipe: str, *, trust: bool = True
+) -> State:
     """Return what the file holds; where a stranger wrote, after a look at every row.
+
+    Args:
+        connection: The file, in a read transaction.
+        path: Its place.
+        stamp: Its state.
+        model: The model whose vectors it should hold.
+        recipe: The text that they should be of.
+        trust: Believe our own tables where nobody seems to have written since.
 
     Raises:
         ForeignIndex: Not an index of this format.
@@ -82,7 +92,7 @@ def read_state(connection: sqlite3.Connection, path: Path, stamp: Stamp, model: 
             if max(mtime, ctime) >= seen - RACY_WINDOW_NS:
                 racy.append(filename)
         refused = dict(connection.execute("SELECT filename, reason FROM refused").fetchall())
-        if meta.counter == stamp.counter:
+        if trust and meta.counter == stamp.counter:
             return State(stamp, meta, entries, frozenset(racy), refused)
     rows: dict[str, Entry] = {name: entry for name, entry in entries.items() if name in refused}
     modified: dict[str, str] = {}

@@ -67,6 +67,7 @@ class VectorIndex:
         self._state: store.State | None = None
         self._vectors: Vectors | None = None
         self._snapshot: Snapshot | None = None
+        self._distrusted: Stamp | None = None
         self._unchanged: tuple[Snapshot, SyncReport] | None = None
         self._is_cut: dict[bytes, bool] = {}
 
@@ -171,7 +172,8 @@ class VectorIndex:
         if state is not None and state.stamp == stamp:
             return state
         with contextlib.suppress(FileNotFoundError), reading(self.path) as (connection, stamp):
-            state = store.read_state(connection, self.path, stamp, self.embedder, self.recipe)
+            trust = stamp != self._distrusted
+            state = store.read_state(connection, self.path, stamp, self.embedder, self.recipe, trust=trust)
             if state.meta is None and state.entries:
                 self._check_name()
             self._state = state
@@ -209,7 +211,7 @@ class VectorIndex:
             self._vectors = None  # before the new matrix is made: two large ones at once may be too much
             self._vectors = self._load()
             if self._vectors.bad_rows and self._state is not None and not self._state.bad:
-                self._state = None
+                self._state, self._distrusted = None, self._vectors.stamp  # the next sync looks at every row
             return self._vectors
 
     def _load(self) -> Vectors:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.index.keywords import KeywordIndex
 from memoryfield.index.snippets import plain_snippet
@@ -237,6 +239,9 @@ def _by_vector(
 ) -> None:
     vector = model.embed_query(query)
     ranked: list[tuple[_Key, float]] = []
+    if not np.isfinite(vector).all() or not vector.any():  # word hashing has none for a question without words
+        found.add("vector", ranked)
+        return
     for number, (target, among) in enumerate(zip(targets, allowed, strict=True)):
         if target.vectors is not None and (among is None or among):
             names, scores = target.vectors.search(vector, depth, among, exact=exact)
@@ -260,7 +265,7 @@ def _by_words(
 
 def _why_nothing(retriever: str) -> str:
     if retriever == "vector":
-        return "no page that may be returned has a vector"
+        return "the model has no vector for this question, or none of the pages has one"
     return "no page that may be returned holds any of the words"
 
 

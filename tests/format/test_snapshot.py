@@ -280,6 +280,53 @@ def test_entries_that_did_not_change_are_the_same_objects(tmp_path: Path) -> Non
     assert mapping.entries["a.md"] is first.entries["a.md"]
 
 
+@needs_posix
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("verify", [True, False])
+def test_known_pages_that_became_something_else_P2(tmp_path: Path, relative: bool, verify: bool) -> None:
+    field = tmp_path / "field"
+    field.mkdir()
+    (tmp_path / "outside.md").write_bytes(b"secret")
+    for name in ("link", "pipe", "folder", "gone", "stays"):
+        (field / f"{name}.md").write_bytes(b"x")
+    (field / "notes.txt").touch()
+    first = aged(snapshot(field))
+    for name in ("link", "pipe", "folder", "gone"):
+        (field / f"{name}.md").unlink()
+    (field / "link.md").symlink_to(tmp_path / "outside.md")
+    os.mkfifo(field / "pipe.md")
+    (field / "folder.md").mkdir()
+    second = snapshot(field, first, verify, relative=relative)
+    assert list(second.entries) == ["stays.md"]
+    assert reasons(second) == {"link.md": "symbolic link", "pipe.md": "named pipe", "folder.md": "sub-directory"}
+
+
+@pytest.mark.parametrize("stranger", ["notes.txt", "Bad.md", "a\nb.md", "x.md\n", ".hidden.md", "a-.md", ".md"])
+def test_a_known_name_that_is_no_page_name_makes_no_page_P1(tmp_path: Path, stranger: str) -> None:
+    """P1: what is known may come from an index file, and so from a stranger."""
+    if os.name == "nt" and "\n" in stranger:
+        pytest.skip("Windows cannot hold that name")
+    for name in (stranger, "a.md"):
+        (tmp_path / name).write_bytes(b"x")
+    plain = snapshot(tmp_path)
+    entry = plain.entries["a.md"]
+    known = Snapshot({stranger: entry, "a.md": entry}, (), 2**62)
+    for verify in (True, False):
+        found = snapshot(tmp_path, known, verify)
+        assert (list(found.entries), found.skipped) == (["a.md"], plain.skipped)
+
+
+def test_many_new_files_beside_known_pages(tmp_path: Path) -> None:
+    (tmp_path / "known.md").write_bytes(b"x")
+    first = snapshot(tmp_path)
+    for number in range(150):
+        (tmp_path / f"new-{number}.md").write_bytes(b"x")
+        (tmp_path / f"Bad {number}.md").write_bytes(b"x")
+    second = snapshot(tmp_path, first)
+    assert (len(second.entries), len(second.skipped)) == (151, 150)
+    assert second.entries["known.md"] is first.entries["known.md"]
+
+
 def test_verify_finds_an_edit_that_kept_size_and_all_times_X10(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"one")

@@ -53,12 +53,14 @@ def read_folder(path: Path) -> ModelFolder:
     found = settings.get("prompts") if isinstance(settings, dict) else None
     prompts: dict[str, Any] = found if isinstance(found, dict) else {}
     usual = prompts.get(str(settings.get("default_prompt_name"))) if prompts else None
-    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), usual)
+    # Empty prompts count as none: saving a model fills them in where its author named others.
+    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if prompts.get(name)), usual)
+    query = prompts.get("query") or usual
     return ModelFolder(
         path=path,
         modules=modules,
         document_prefix=document if isinstance(document, str) else "",
-        query_prefix=text if isinstance(text := prompts.get("query", usual), str) else "",
+        query_prefix=query if isinstance(query, str) else "",
     )
 
 

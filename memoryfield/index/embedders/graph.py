@@ -81,7 +81,7 @@ class _Graph:
         from onnx import numpy_helper
 
         name = f"c{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self._constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def weight(self, name: str, *, transposed: bool = False) -> Array:

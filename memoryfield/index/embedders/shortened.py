@@ -46,7 +46,7 @@ class ShortenedEmbedder:
         self.chosen_because = str(getattr(whole, "chosen_because", ""))
 
     def __repr__(self) -> str:
-        return f"ShortenedEmbedder({self._whole!r}, dimensions={self.dimensions})"
+        return f"ShortenedEmbedder({self.model_code!r}, dimensions={self.dimensions}, of={self._whole!r})"
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """Return one row for each text: (n_texts, dimensions) float32."""

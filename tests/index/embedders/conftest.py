@@ -12,7 +12,24 @@ from typing import Any
 
 import pytest
 
-WORDS = "search _ query document : the a of page merge climate policy note edit map vector . , ? passage".split()
+WORDS = [
+    "search",
+    "_",
+    "query",
+    "document",
+    ":",
+    "the",
+    "a",
+    "of",
+    "page",
+    "merge",
+    "note",
+    "edit",
+    "map",
+    ".",
+    ",",
+    "?",
+]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 TEXTS = [
