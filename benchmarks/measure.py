@@ -76,20 +76,32 @@ def wall(work: Callable[[], object], times: int = 1) -> Side:
 
 def process(command: Sequence[str | Path], *, use_cpu: bool = False, codes: Sequence[int] = (0,)) -> Side:
     """Return a side that runs a program to its end: seconds on the clock, or CPU seconds of the program."""
+    words = [str(word) for word in command]
+    # As installed packages are: compiled once. Where this is set, each process would compile all of ours again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def run() -> float:
-        before = os.times()
+        before = _children_cpu()
         started = time.perf_counter()
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace")
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", env=environment)
         seconds = time.perf_counter() - started
-        after = os.times()
+        used = _children_cpu() - before
         if done.returncode not in codes:
             raise RuntimeError(f"{command[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        if use_cpu:
-            return after.children_user - before.children_user + after.children_system - before.children_system
-        return seconds
+        return used if use_cpu else seconds
 
     return run
+
+
+def _children_cpu() -> float:
+    """Return the CPU seconds of all programs that were run to their end."""
+    try:
+        import resource
+    except ImportError:
+        times = os.times()  # in steps of 10 ms
+        return times.children_user + times.children_system
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def duration(seconds: float) -> str:

@@ -56,7 +56,7 @@ class PageDirectory:
     @property
     def read_only(self) -> bool:
         """Whether the system forbids this user to write files here."""
-        return not os.access(self.path, os.W_OK)
+        return not os.access(self.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
     # Reading
 

@@ -241,7 +241,9 @@ class Folder:
             modified_ns: Modification time for the file, in nanoseconds since 1970.
         """
         name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
-        descriptor = os.open(self._place(name), CREATE_FLAGS, 0o666, dir_fd=self.descriptor)
+        # A page that is private is so from the first byte; the umask may take away more, which is given back below.
+        mode = 0o666 if like is None else stat.S_IMODE(like.st_mode) & 0o777 | stat.S_IWUSR
+        descriptor = os.open(self._place(name), CREATE_FLAGS, mode, dir_fd=self.descriptor)
         try:
             try:
                 view = memoryview(data)

@@ -106,7 +106,7 @@ class FileWatch:
             with self._held.lock:
                 now = time.time_ns()
                 found = read_stamp(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._last = None
             return None
         in_wal = found.counter < 0
@@ -144,7 +144,10 @@ def _from_stat(status: os.stat_result) -> tuple[int, int, int, int]:
 
 @contextlib.contextmanager
 def _descriptor(path: Path) -> Iterator[int]:
-    status = os.lstat(path)
+    try:
+        status = os.lstat(path)
+    except NotADirectoryError as error:
+        raise FileNotFoundError(error.errno, error.strerror, error.filename) from error
     if not stat.S_ISREG(status.st_mode):
         what = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a regular file"
         raise ForeignIndex(f"{path} is {what}; it was left alone. Remove it, or choose another place for the index.")
@@ -269,7 +272,7 @@ def writing(
     with gate(path):
         if create and not os.path.lexists(path):
             # Made by us and not by SQLite: two processes must not both take themselves for the first.
-            with contextlib.suppress(FileExistsError), _write_errors(path):
+            with _write_errors(path), contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         with _descriptor(path) as descriptor, _opened_for_writing(path, longest) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -384,8 +387,6 @@ def make_directory(path: Path) -> None:
 def _write_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except FileExistsError:
-        raise
     except OSError as error:
         raise IndexFileError(
             f"{path} cannot be made ({error.strerror or error}): look at the permissions, or choose another place "

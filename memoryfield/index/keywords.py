@@ -155,12 +155,14 @@ class KeywordIndex:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         make_directory(self.path.parent)
-        with writing(self.path, create=True, longest=_LONGEST_VALUE) as (connection, _):
+        with writing(self.path, create=True, longest=_LONGEST_VALUE) as (connection, counter):
             if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
                 for statement in _SCHEMA:
                     connection.execute(statement)
-            _check_schema(connection, self.path)
+            else:
+                _check_schema(connection, self.path, counter - 1)
             yield connection
+            connection.execute("INSERT OR REPLACE INTO about VALUES ('counter', ?)", (str(counter),))
 
     def _read_held(self) -> _Held:
         stamp = self._stamp()
@@ -183,7 +185,7 @@ class KeywordIndex:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, Stamp]]:
         with reading(self.path, longest=_LONGEST_VALUE) as (connection, stamp):
-            _check_schema(connection, self.path)
+            _check_schema(connection, self.path, stamp.counter)
             yield connection, stamp
 
     def _repaired(self, action: Callable[[], Result]) -> Result:
@@ -341,15 +343,16 @@ def _write(
         )
 
 
-def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+def _check_schema(connection: sqlite3.Connection, path: Path, counter: int) -> None:
+    """Make sure that a file is ours, and that nobody else wrote to it: SQLite would have counted that."""
     try:
-        version = connection.execute("SELECT value FROM about WHERE key = 'schema_version'").fetchone()
+        found = dict(connection.execute("SELECT key, value FROM about LIMIT 10").fetchall())
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # no such table
             raise
-        version = None
-    if version != (str(SCHEMA_VERSION),):
-        raise ForeignIndex(f"{path} is not a keyword index of schema version {SCHEMA_VERSION}.")
+        found = {}
+    if found != {"schema_version": str(SCHEMA_VERSION), "counter": str(counter)}:
+        raise ForeignIndex(f"{path} is not a keyword index as this library left it.")
 
 
 def _is_worthless(error: IndexFileError) -> bool:

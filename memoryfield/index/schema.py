@@ -40,6 +40,11 @@ _OURS = (
     " seen_ns INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS refused (filename TEXT PRIMARY KEY, sha256_hash BLOB NOT NULL, reason TEXT NOT NULL)",
 )
+_OUR_COLUMNS = {
+    "meta": ["key", "value"],
+    "sync_state": ["filename", "sha256_hash", "size", "mtime_ns", "ctime_ns", "inode", "seen_ns"],
+    "refused": ["filename", "sha256_hash", "reason"],
+}
 
 
 class HasVectors(Protocol):
@@ -132,6 +137,10 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> Meta | None:
         raise _foreign(path, f"its table 'pages' has other columns ({shown})")
     if any(word in tables["pages"].upper() for word in ("CHECK", "REFERENCES", "DEFAULT", "COLLATE", "CONFLICT")):
         raise _foreign(path, "its table 'pages' has rules that the format does not know")
+    for table, names in _OUR_COLUMNS.items():
+        found_names = [row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})")]
+        if found_names not in ([], names):
+            raise _foreign(path, f"its table {table!r} has other columns")
     return _read_meta(connection, path) if "meta" in tables else None
 
 
@@ -143,9 +152,6 @@ def _foreign(path: Path, what: str) -> ForeignIndex:
 
 
 def _read_meta(connection: sqlite3.Connection, path: Path) -> Meta | None:
-    columns = [row[1] for row in connection.execute("PRAGMA table_xinfo(meta)")]
-    if columns != ["key", "value"]:
-        raise _foreign(path, "its table 'meta' has other columns")
     found = dict(connection.execute("SELECT CAST(key AS TEXT), CAST(value AS TEXT) FROM meta LIMIT 100").fetchall())
     try:
         version = int(found["schema_version"])

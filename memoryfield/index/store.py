@@ -20,6 +20,10 @@ LONGEST_FILENAME = 255
 INODE_MASK = 2**63 - 1  # SQLite's integers have a sign; some file systems number beyond them
 _NOT_SEEN = (-1, -1, -1, -1)
 _BATCH = 256  # rows read at a time: large enough for numpy to work in bulk, small beside the matrix
+_SEEN = (
+    "SELECT CAST(filename AS TEXT), CAST(sha256_hash AS BLOB), CAST(size AS INTEGER), CAST(mtime_ns AS INTEGER), "
+    "CAST(ctime_ns AS INTEGER), CAST(inode AS INTEGER), CAST(seen_ns AS INTEGER) FROM sync_state"
+)
 _IS_VECTOR = "typeof(embedding) = 'blob' AND length(embedding) = :bytes"
 _HAS_NAME = f"typeof(filename) = 'text' AND length(filename) <= {LONGEST_FILENAME}"
 
@@ -87,11 +91,12 @@ def read_state(
     racy: list[str] = []
     refused: dict[str, str] = {}
     if meta is not None:
-        for filename, sha, size, mtime, ctime, inode, seen in connection.execute("SELECT * FROM sync_state"):
+        for filename, sha, size, mtime, ctime, inode, seen in connection.execute(_SEEN):
             entries[filename] = Entry(sha, size, mtime, ctime, inode)
             if max(mtime, ctime) >= seen - RACY_WINDOW_NS:
                 racy.append(filename)
-        refused = dict(connection.execute("SELECT filename, reason FROM refused").fetchall())
+        reasons = "SELECT CAST(filename AS TEXT), CAST(reason AS TEXT) FROM refused"
+        refused = {name: reason for name, reason in connection.execute(reasons) if name in entries}
         if trust and meta.counter == stamp.counter:
             return State(stamp, meta, entries, frozenset(racy), refused)
     rows: dict[str, Entry] = {name: entry for name, entry in entries.items() if name in refused}

@@ -107,6 +107,30 @@ def test_mode_is_kept_and_new_pages_follow_the_umask(field: PageDirectory) -> No
 
 
 @needs_posix
+def test_a_private_page_is_private_while_it_is_written(field: PageDirectory) -> None:
+    (field.path / "a.md").chmod(0o600)
+    old = os.umask(0)
+    try:
+        with Folder(field.path) as folder:
+            seen = []
+            write = os.write
+
+            def watched(descriptor: int, data: memoryview) -> int:
+                seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+                return write(descriptor, data)
+
+            os.write = watched  # type: ignore[assignment]
+            try:
+                apply_changes(folder, [Change("a", b"A")])
+            finally:
+                os.write = write
+    finally:
+        os.umask(old)
+    assert seen == [0o600]
+    assert stat.S_IMODE((field.path / "a.md").stat().st_mode) == 0o600
+
+
+@needs_posix
 def test_owner_is_kept_where_that_is_allowed(field: PageDirectory) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")

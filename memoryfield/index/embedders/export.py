@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from memoryfield.errors import MemoryfieldError
 from memoryfield.index.embedders import graph
 from memoryfield.index.embedders.rows import Matrix, cosines
@@ -167,7 +169,8 @@ def _write(
             os.fsync(stream.fileno())
     export = Export(fresh, int(model.get_embedding_dimension()), network.positions)
     texts = comparison_texts(network.positions)
-    agreement = cosines(embed_torch(model, texts), embed_export(export, texts))
+    expected = np.concatenate([embed_torch(model, [text]) for text in texts])  # one by one: nothing is padded
+    agreement = cosines(expected, embed_export(export, texts))
     worst = int(agreement.argmin())
     if not agreement[worst] > EXACT:  # also where it is not a number
         raise ExportRefused(

@@ -141,6 +141,8 @@ class Endpoint:
                 raise EmbeddingFailed(f"{self.shown} answered with more than {limit} bytes")
             if time.monotonic() > deadline:
                 raise EmbeddingFailed(f"{self.shown} was not done within {self.timeout:g} s")
+        if response.length:  # what was announced and did not come; None where nothing was announced
+            raise http.client.IncompleteRead(b"", response.length)
         return b"".join(pieces)
 
     def _rejected(self, error: urllib.error.HTTPError) -> Rejected:

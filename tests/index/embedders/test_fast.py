@@ -62,7 +62,8 @@ def test_vectors_of_nomic_bert_are_torchs(
 ) -> None:
     folder = tiny(**settings)
     quick, slow = (load_model(folder, backend=backend) for backend in ("fast", "torch"))
-    assert cosines(quick.embed_documents(lengths), slow.embed_documents(lengths)).min() > 0.99999
+    texts = lengths[:-3]  # its vocabulary makes a token of each letter
+    assert cosines(quick.embed_documents(texts), slow.embed_documents(texts)).min() > 0.99999
     assert (quick.document_prefix, quick.query_prefix) == (slow.document_prefix, slow.query_prefix)
 
 
@@ -180,7 +181,7 @@ def test_an_export_that_differs_is_refused(tiny_nomic: Path, tmp_path: Path, mon
 
     def other(model: Any, texts: list[str]) -> Any:
         rows = sentence.SentenceEmbedder(model, model_code="x", source="x").embed_documents(texts)
-        rows[3, 0] += 0.01
+        rows[0, 0] += 0.01 * ("make -j2" in texts[0])
         return rows
 
     with pytest.raises(export.ExportRefused, match=r"differ from torch's: cosine 0\.9999"):
