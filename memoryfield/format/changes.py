@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryfield.errors import NotEditable, PageChanged, PageError, PageExists, PageNotFound
-from memoryfield.format.files import Folder, Unreadable, kind, same_file
+from memoryfield.format.files import Folder, Unreadable, flat, kind, same_file
+from memoryfield.format.journaling import Journal, Recorded, recorded
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name
 from memoryfield.format.snapshot import LARGEST_PAGE
 
@@ -29,6 +30,8 @@ class Change:
         if_sha256: The page must have this sha256 (hex) now.
         absent: There must be nothing of that name now.
         modified_ns: Modification time for the file, in nanoseconds since 1970; by default that of the write.
+        mode: Permission bits for a new file; by default what the system gives.
+        as_before: *name* is a filename that stood in the directory before, whether or not a page may be named so.
     """
 
     name: str
@@ -36,6 +39,8 @@ class Change:
     if_sha256: str | None = None
     absent: bool = False
     modified_ns: int | None = None
+    mode: int | None = None
+    as_before: bool = False
 
 
 @dataclass
@@ -45,39 +50,71 @@ class _Step:
     change: Change
     filename: str
     before: os.stat_result | None  # None: nothing has that name
+    raw: bytes | None = None  # what it held, where that was read
     temporary: str | None = None
 
+    def recorded(self) -> Recorded:
+        """Return what a journal keeps of it."""
+        change, before = self.change, self.before
+        return Recorded(
+            self.filename,
+            self.raw,
+            change.after,
+            None if before is None else stat.S_IMODE(before.st_mode),
+            None if before is None else before.st_mtime_ns,
+            change.mode,
+            change.modified_ns,
+        )
 
-def apply_changes(folder: Folder, changes: Iterable[Change]) -> None:
-    """Check and write changes; see ``PageDirectory.apply`` for what is raised."""
-    steps = _checked(folder, changes)
+
+def apply_changes(
+    folder: Folder, changes: Iterable[Change], journal: Journal | None = None, verb: str = "write", note: str = ""
+) -> None:
+    """Check, keep in the journal and write changes; see ``PageDirectory.apply`` for what is raised."""
+    steps = _checked(folder, changes, keep=journal is not None)
     try:
         for step in steps:
             if step.change.after is not None:
-                step.temporary = folder.stage(step.change.after, like=step.before, modified_ns=step.change.modified_ns)
-        # Other programs know no lock: look once more, as late as can be.
-        for step in steps:
-            _recheck(folder, step)
-        _put_new([step for step in steps if step.temporary is not None and step.before is None], folder)
-        for step in steps:
-            if step.temporary is not None and step.before is not None:
-                folder.replace(step.temporary, step.filename)
-        deletions = [step for step in steps if step.change.after is None]
-        if steps:
-            folder.sync()
-        for step in deletions:
-            _recheck(folder, step)
-            folder.remove(step.filename)
-        if deletions:
-            folder.sync()
+                step.temporary = folder.stage(
+                    step.change.after,
+                    like=step.before,
+                    modified_ns=step.change.modified_ns,
+                    mode=step.change.mode,
+                )
+        with recorded(journal, verb, [step.recorded() for step in steps] if journal is not None else (), note):
+            _write(folder, steps)
     finally:
         for step in steps:
             if step.temporary is not None:
                 folder.discard(step.temporary)
 
 
-def _checked(folder: Folder, changes: Iterable[Change]) -> list[_Step]:
+def _write(folder: Folder, steps: Sequence[_Step]) -> None:
+    """Give staged files their names and take away what is deleted."""
+    # Other programs know no lock: look once more, as late as can be.
+    for step in steps:
+        _recheck(folder, step)
+    _put_new([step for step in steps if step.temporary is not None and step.before is None], folder)
+    for step in steps:
+        if step.temporary is not None and step.before is not None:
+            folder.replace(step.temporary, step.filename)
+    deletions = [step for step in steps if step.change.after is None]
+    if steps:
+        folder.sync()
+    for step in deletions:
+        _recheck(folder, step)
+        folder.remove(step.filename)
+    if deletions:
+        folder.sync()
+
+
+def _checked(folder: Folder, changes: Iterable[Change], keep: bool) -> list[_Step]:
     """Return the steps to take, without changes that change nothing.
+
+    Args:
+        folder: The directory.
+        changes: What is asked.
+        keep: Read every page that will change, for a journal.
 
     Raises:
         PageError: A condition does not hold; nothing was written.
@@ -85,19 +122,19 @@ def _checked(folder: Folder, changes: Iterable[Change]) -> list[_Step]:
     steps: list[_Step] = []
     seen: set[str] = set()
     for change in changes:
-        filename = page_name(change.name) + PAGE_SUFFIX
+        filename = flat(change.name) if change.as_before else page_name(change.name) + PAGE_SUFFIX
         if filename in seen:
             raise PageError(f"{filename} stands twice in one set of changes: give each page once")
         seen.add(filename)
         if change.after is not None and len(change.after) > LARGEST_PAGE:
             raise NotEditable(f"{filename} would have {len(change.after):,} bytes; at most {LARGEST_PAGE:,} are read")
-        step = _checked_one(folder, change, filename)
+        step = _checked_one(folder, change, filename, keep)
         if step is not None:
             steps.append(step)
     return steps
 
 
-def _checked_one(folder: Folder, change: Change, filename: str) -> _Step | None:
+def _checked_one(folder: Folder, change: Change, filename: str, keep: bool) -> _Step | None:
     try:
         before = folder.status(filename)
     except FileNotFoundError:
@@ -105,7 +142,8 @@ def _checked_one(folder: Folder, change: Change, filename: str) -> _Step | None:
             raise PageChanged(f"{filename} was deleted meanwhile; nothing was written") from None
         if change.after is None:
             raise PageNotFound(f"{filename} cannot be deleted: there is no such page") from None
-        new_page_name(change.name)
+        if not change.as_before:
+            new_page_name(change.name)
         return _Step(change, filename, None)
     if change.absent:
         words = kind(before.st_mode)
@@ -116,7 +154,7 @@ def _checked_one(folder: Folder, change: Change, filename: str) -> _Step | None:
         raise NotEditable(f"{filename} is a {words}, which is never written or deleted here")
     if not before.st_mode & stat.S_IWUSR:
         raise NotEditable(f"{filename} is write-protected: take the protection off to change it")
-    if change.if_sha256 is None and change.after is None:
+    if change.if_sha256 is None and change.after is None and not keep:
         return _Step(change, filename, before)
     try:
         raw, before = folder.read(filename, LARGEST_PAGE)
@@ -126,7 +164,7 @@ def _checked_one(folder: Folder, change: Change, filename: str) -> _Step | None:
         raise NotEditable(f"{filename} is not written, since what stands there is not read: {error}") from None
     if change.if_sha256 is not None and hashlib.sha256(raw).hexdigest() != change.if_sha256.lower():
         raise PageChanged(f"{filename} was changed since it was read; nothing was written: read it again")
-    return None if raw == change.after else _Step(change, filename, before)
+    return None if raw == change.after else _Step(change, filename, before, raw)
 
 
 def _recheck(folder: Folder, step: _Step) -> None:

@@ -7,10 +7,11 @@ opened without following links in ``files.py``.
 from __future__ import annotations
 
 import os
+import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from memoryfield.errors import FieldNotFound, FrontmatterError, NotEditable, Pag
 from memoryfield.format import edit as edits
 from memoryfield.format.changes import Change, apply_changes
 from memoryfield.format.files import LEFTOVER_AGE, Folder, Unreadable, flat, write_errors
+from memoryfield.format.journaling import Journal
 from memoryfield.format.links import rewrite_links
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name, slug
@@ -32,6 +34,9 @@ class PageDirectory:
     Args:
         path: The directory.
         create: Make it, with its parents, when it is missing.
+
+    Attributes:
+        journal: Keeps every change, so that it can be undone; None keeps nothing.
 
     Raises:
         FieldNotFound: No such directory.
@@ -49,6 +54,7 @@ class PageDirectory:
             found = "it is a file" if self.path.exists() else "nothing is there"
             raise FieldNotFound(f"{self.path} is no directory of pages: {found}")
         self._swept = -LEFTOVER_AGE
+        self.journal: Journal | None = None
 
     def __repr__(self) -> str:
         return f"<PageDirectory {str(self.path)!r}>"
@@ -103,15 +109,21 @@ class PageDirectory:
 
     # Writing
 
-    def lock(self, timeout: float = LOCK_TIMEOUT) -> AbstractContextManager[None]:
-        """Return the field's lock for a ``with`` statement; a thread that holds it may take it again.
+    @contextmanager
+    def lock(self, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+        """Hold the field's lock in a ``with`` statement; a thread that holds it may take it again.
+
+        What a killed process left half done is finished or taken back first, where there is a journal.
 
         Args:
             timeout: Seconds to wait for another writer before ``FieldLocked``.
         """
-        return field_lock(self.path, timeout)
+        with field_lock(self.path, timeout):
+            if self.journal is not None:
+                self.journal.ready()
+            yield
 
-    def apply(self, changes: Sequence[Change]) -> None:
+    def apply(self, changes: Sequence[Change], *, verb: str = "write", note: str = "") -> None:
         """Write and delete pages: all of them, or none when a condition does not hold.
 
         Every condition is checked before the first byte is written. New pages come first, then changed ones, deletions
@@ -119,6 +131,8 @@ class PageDirectory:
 
         Args:
             changes: At most one for each page.
+            verb: What is done, in one word, for the journal.
+            note: What else the journal should say of it.
 
         Raises:
             PageChanged: A page is not the one that ``if_sha256`` names.
@@ -133,7 +147,7 @@ class PageDirectory:
             if time.monotonic() - self._swept >= LEFTOVER_AGE:
                 folder.sweep()
                 self._swept = time.monotonic()
-            apply_changes(folder, changes)
+            apply_changes(folder, changes, self.journal, verb, note)
 
     def write(self, name: str, raw: bytes, *, if_sha256: str | None = None, absent: bool = False) -> Page:
         """Write the whole content of a page, as it is given, and return the page.
@@ -240,7 +254,7 @@ class PageDirectory:
                     raise
                 raise FrontmatterError(error.problem, file=page.filename, line=error.line) from error
             if raw != page.raw:
-                self.apply([Change(page.name, raw, page.sha256)])
+                self.apply([Change(page.name, raw, page.sha256)], verb="edit")
             return self.read(page.name)
 
     def rename(self, old: str, new: str, *, force: bool = False) -> list[Page]:
@@ -267,7 +281,8 @@ class PageDirectory:
             if old == new:
                 return []
             raw = rewrite_links(page.raw, old, new)
-            changes = [Change(new, raw, absent=True, modified_ns=status.st_mtime_ns)]
+            mode = stat.S_IMODE(status.st_mode)
+            changes = [Change(new, raw, absent=True, modified_ns=status.st_mtime_ns, mode=mode)]
             for other in self.pages():
                 if other.name != old:
                     try:
@@ -276,7 +291,7 @@ class PageDirectory:
                         raise NotEditable(f"{other.filename}: {error}") from error
                     if raw != other.raw:
                         changes.append(Change(other.name, raw, other.sha256))
-            self.apply([*changes, Change(old, None, page.sha256)])
+            self.apply([*changes, Change(old, None, page.sha256)], verb="rename", note=f"{old} -> {new}")
             return [self.read(change.name) for change in changes]
 
     def delete(self, name: str, *, if_sha256: str | None = None, force: bool = False) -> Page:
@@ -296,7 +311,7 @@ class PageDirectory:
         _protect(name, "deleted", force)
         with self.lock():
             page = self.read(name)
-            self.apply([Change(name, None, if_sha256 or page.sha256)])
+            self.apply([Change(name, None, if_sha256 or page.sha256)], verb="delete")
             return page
 
     def _taken(self) -> set[str]:

@@ -232,18 +232,28 @@ class Folder:
 
     # Writing
 
-    def stage(self, data: bytes, *, like: os.stat_result | None = None, modified_ns: int | None = None) -> str:
+    def stage(
+        self,
+        data: bytes,
+        *,
+        like: os.stat_result | None = None,
+        modified_ns: int | None = None,
+        mode: int | None = None,
+    ) -> str:
         """Write *data* to a new temporary file, through to the disk, and return its name.
 
         Args:
             data: The whole content.
             like: Stat data of the file that will be replaced: mode and, where possible, owner are taken over.
             modified_ns: Modification time for the file, in nanoseconds since 1970.
+            mode: Permission bits for a file that replaces none.
         """
         name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
         # A page that is private is so from the first byte; the umask may take away more, which is given back below.
-        mode = 0o666 if like is None else stat.S_IMODE(like.st_mode) & 0o777 | stat.S_IWUSR
-        descriptor = os.open(self._place(name), CREATE_FLAGS, mode, dir_fd=self.descriptor)
+        if like is not None:
+            mode = stat.S_IMODE(like.st_mode)
+        first = 0o666 if mode is None else mode & 0o777 | stat.S_IWUSR
+        descriptor = os.open(self._place(name), CREATE_FLAGS, first, dir_fd=self.descriptor)
         try:
             try:
                 view = memoryview(data)
@@ -251,6 +261,9 @@ class Folder:
                     view = view[os.write(descriptor, view) :]
                 if like is not None:
                     _take_over(descriptor, like)
+                elif mode is not None and hasattr(os, "fchmod"):
+                    with contextlib.suppress(OSError):
+                        os.fchmod(descriptor, mode & 0o777)
                 if modified_ns is not None and os.utime in os.supports_fd:
                     os.utime(descriptor, ns=(modified_ns, modified_ns))
                 os.fsync(descriptor)

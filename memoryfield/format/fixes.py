@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import stat
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,12 @@ from urllib.parse import unquote
 
 from memoryfield.display import Table, escape
 from memoryfield.errors import PageChanged, PageExists, QueryError, ReadOnlyField
-from memoryfield.format.changes import Change
+from memoryfield.format.changes import Change, apply_changes
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.files import Folder, Unreadable, write_errors
 from memoryfield.format.findings import shown_name
 from memoryfield.format.frontmatter import read_frontmatter
+from memoryfield.format.journaling import Recorded, recorded
 from memoryfield.format.links import links
 from memoryfield.format.page import Page
 from memoryfield.format.pagechecks import UTF_16_MARKS
@@ -116,11 +118,12 @@ class Fixes(Sequence[Fix]):
         with goal.lock(), Folder(goal.path) as folder, write_errors(goal.path):
             for fix in renames:
                 _check_rename(folder, fix)
-            goal.apply([_change(fix) for fix in self.fixes if fix.new_filename == fix.filename])
-            for fix in renames:
-                folder.move(fix.filename, fix.new_filename)
-            folder.sync()
-            goal.apply([_change(fix) for fix in renames if fix.after != fix.before])
+            with recorded(goal.journal, "fix", [item for fix in self.fixes for item in _recorded(folder, fix)]):
+                apply_changes(folder, [_change(fix) for fix in self.fixes if fix.new_filename == fix.filename])
+                for fix in renames:
+                    folder.move(fix.filename, fix.new_filename)
+                folder.sync()
+                apply_changes(folder, [_change(fix) for fix in renames if fix.after != fix.before])
         return tuple(fix.new_filename for fix in self.fixes)
 
     def table(self) -> Table:
@@ -270,6 +273,23 @@ def _new_target(target: str, targets: Mapping[str, str]) -> str | None:
 
 def _change(fix: Fix) -> Change:
     return Change(fix.new_filename, fix.after, hashlib.sha256(fix.before).hexdigest())
+
+
+def _recorded(folder: Folder, fix: Fix) -> list[Recorded]:
+    """Return what a journal keeps of a repair; a new name is a new file and a deleted one."""
+    try:
+        status = folder.status(fix.filename)
+    except FileNotFoundError:
+        raise PageChanged(
+            f"{shown_name(fix.filename)} was deleted since the plan was made; nothing was written"
+        ) from None
+    mode, modified = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+    if fix.new_filename == fix.filename:
+        return [Recorded(fix.filename, fix.before, fix.after, mode, modified)]
+    return [
+        Recorded(fix.new_filename, None, fix.after, new_mode=mode, new_modified_ns=modified),
+        Recorded(fix.filename, fix.before, None, mode, modified),
+    ]
 
 
 def _check_rename(folder: Folder, fix: Fix) -> None:

@@ -179,7 +179,7 @@ def import_pages(source: PageSource, directory: PageDirectory) -> ImportReport:
                 added.append(Change(page.name, page.raw, absent=True))
                 if page.uuid is not None:
                     uuids[page.uuid.lower()] = page.name
-        directory.apply(added)
+        directory.apply(added, verb="import", note=f"from {source.path.name}")
     return ImportReport(
         directory.path,
         added=tuple(change.name for change in added),

@@ -7,42 +7,45 @@ as a word is in ``words.py``.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memoryfield.errors import ForeignIndex, IndexFileError, PageNotFound
 from memoryfield.format.names import PAGE_SUFFIX
-from memoryfield.format.page import as_text
 from memoryfield.format.snapshot import Snapshot
+from memoryfield.index.columns import CREATE_WORDS, INSERT_WORDS, folded_texts
 from memoryfield.index.connections import FileWatch, Stamp, gate, make_directory, reading, writing
-from memoryfield.index.snippets import CLOSE, OPEN, Snippet, marked_snippet, plain_snippet
-from memoryfield.index.words import display_text, fold, query_terms
+from memoryfield.index.snippets import Snippet, page_snippets
+from memoryfield.index.words import query_terms
 from memoryfield.places import cache_directory, field_key
 
 if TYPE_CHECKING:
-    from memoryfield.format.page import Page
     from memoryfield.format.pages import PageSource
 
-__all__ = ["KeywordIndex", "KeywordReport", "Snippet"]
+__all__ = ["KeywordIndex", "KeywordReport", "Snippet", "search_together"]
 
 SCHEMA_VERSION = 1
-COLUMNS = ("name", "title", "summary", "body", "other")
 WEIGHTS = (1.0, 2.0, 1.5, 1.0, 0.5)  # of COLUMNS, for BM25; one setting for all fields
 _LONGEST_VALUE = 256 * 2**20  # bytes; pages are at most 16 MiB, folding makes Chinese three times as long
 _CHUNK = 500  # pages written at a time
 _SCHEMA = (
     "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE pages (id INTEGER PRIMARY KEY, filename TEXT NOT NULL UNIQUE, sha256 BLOB NOT NULL)",
-    f"CREATE VIRTUAL TABLE words USING fts5({', '.join(COLUMNS)}, "
-    "tokenize=\"porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'\")",
+    CREATE_WORDS,
     f"INSERT INTO about VALUES ('schema_version', '{SCHEMA_VERSION}')",
 )
-_SKIPPED_KEYS = frozenset(["title", "summary", "uuid"])  # the first two have columns, the last is no word
+
+_SEARCH = (
+    f"SELECT pages.filename, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score "
+    "FROM words JOIN pages ON pages.id = words.rowid WHERE words MATCH ? ORDER BY score DESC, pages.filename LIMIT ?"
+)
+_LEAST_IDF = 1e-6  # what FTS5 takes for a term that more than half of all pages hold
 
 Result = TypeVar("Result")
 
@@ -150,7 +153,7 @@ class KeywordIndex:
                 page = self.source.read(filename)
             except PageNotFound:
                 continue
-            yield filename, bytes.fromhex(page.sha256), tuple(fold(display_text(text)) for text in _columns(page))
+            yield filename, bytes.fromhex(page.sha256), folded_texts(page)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -224,21 +227,15 @@ class KeywordIndex:
         terms = query_terms(query)
         if not terms or k <= 0:
             return []
-        if among is not None and not isinstance(among, (set, frozenset, dict)):
-            among = frozenset(among)
+        chosen = _names_of(among)
 
         def find() -> list[tuple[str, float]]:
             found: list[tuple[str, float]] = []
+            limit = -1 if chosen is not None else k
             with self._reading() as (connection, _):
-                rows = connection.execute(
-                    f"SELECT pages.filename, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score "
-                    "FROM words JOIN pages ON pages.id = words.rowid WHERE words MATCH ? "
-                    "ORDER BY score DESC, pages.filename" + ("" if among is not None else " LIMIT ?"),
-                    (" OR ".join(terms),) if among is not None else (" OR ".join(terms), k),
-                )
-                for filename, score in rows:
+                for filename, score in connection.execute(_SEARCH, (" OR ".join(terms), limit)):
                     name = filename.removesuffix(PAGE_SUFFIX)
-                    if among is None or name in among or filename in among:
+                    if chosen is None or name in chosen:
                         found.append((name, score))
                         if len(found) == k:
                             break
@@ -246,37 +243,40 @@ class KeywordIndex:
 
         return self._answer(find, [])
 
-    def snippets(self, query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
-        """Return for each page the piece that holds most of the words of *query*, by page name.
+    def counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return how many pages there are, and how many of them hold each term."""
 
-        A page with none of them, or one that is not indexed as it is now, gives its summary.
-        """
-        terms = query_terms(query)
-        if not terms or not pages:
-            return {page.name: plain_snippet(page) for page in pages}
-        by_filename = {page.filename: page for page in pages}
-        marks = ", ".join(f"highlight(words, {number}, '{OPEN}', '{CLOSE}')" for number in range(len(COLUMNS)))
-
-        def find() -> dict[str, list[str]]:
-            asked = list(by_filename)
+        def count() -> tuple[int, dict[str, int]]:
             with self._reading() as (connection, _):
-                rows = connection.execute(
-                    f"SELECT pages.filename, pages.sha256, {marks} FROM words JOIN pages ON pages.id = words.rowid "
-                    f"WHERE words MATCH ? AND pages.filename IN ({', '.join('?' * len(asked))})",
-                    (" OR ".join(terms), *asked),
-                )
-                return {
-                    filename: marked
-                    for filename, sha256, *marked in rows
-                    if sha256.hex() == by_filename[filename].sha256
-                }
+                (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+                sql = "SELECT count(*) FROM words WHERE words MATCH ?"
+                return pages, {term: connection.execute(sql, (term,)).fetchone()[0] for term in terms}
 
-        nothing: dict[str, list[str]] = {}
-        found = self._answer(find, nothing)
-        return {
-            page.name: _snippet(page, found[page.filename]) if page.filename in found else plain_snippet(page)
-            for page in pages
-        }
+        nothing: tuple[int, dict[str, int]] = (0, {})
+        return self._answer(count, nothing)
+
+    def weighted(self, factors: Mapping[str, float], among: Collection[str] | None = None) -> list[tuple[str, float]]:
+        """Return every page that holds one of the terms, with the sum of its BM25 for each term times a factor."""
+        chosen = _names_of(among)
+
+        def find() -> list[tuple[str, float]]:
+            sums: dict[str, float] = {}
+            with self._reading() as (connection, _):
+                for term, factor in factors.items():
+                    for filename, score in connection.execute(_SEARCH, (term, -1)):
+                        sums[filename] = sums.get(filename, 0.0) + factor * score
+            names = ((filename.removesuffix(PAGE_SUFFIX), score) for filename, score in sums.items())
+            return [(name, score) for name, score in names if chosen is None or name in chosen]
+
+        return self._answer(find, [])
+
+    def snippets(self, query: str, names: Iterable[str]) -> dict[str, Snippet]:
+        """Return for each page that is there the piece that shows why it was found; see ``snippets.page_snippets``."""
+        pages = []
+        for name in names:
+            with contextlib.suppress(PageNotFound):
+                pages.append(self.source.read(name))
+        return page_snippets(query, pages)
 
     def _answer(self, question: Callable[[], Result], nothing: Result) -> Result:
         """Ask the file; where it is missing or unusable, make it anew from the pages and ask again."""
@@ -292,27 +292,39 @@ class KeywordIndex:
         return question()
 
 
-def _snippet(page: Page, marked: Sequence[str]) -> Snippet:
-    """Return the best piece of the columns that SQLite marked the matches in; the body comes first."""
-    texts = dict(zip(COLUMNS, zip(_columns(page), marked, strict=True), strict=True))
-    for column in ("body", "summary", "other", "title"):
-        text, with_marks = texts[column]
-        if OPEN in with_marks:
-            return marked_snippet(text, with_marks)
-    return plain_snippet(page)
+def search_together(
+    indexes: Sequence[KeywordIndex], query: str, k: int, among: Sequence[Collection[str] | None]
+) -> list[list[tuple[str, float]]]:
+    """Search several fields as if they were one, so that scores can be compared: how rare a word is counts over all.
+
+    Args:
+        indexes: One for each field.
+        query: What somebody typed.
+        k: How many pages of each field.
+        among: For each field the pages to choose from.
+
+    Returns:
+        For each field names and scores, best first.
+    """
+    terms = query_terms(query)
+    counts = [index.counts(terms) for index in indexes]
+    pages = sum(count for count, _ in counts)
+    whole = {term: _idf(pages, sum(held.get(term, 0) for _, held in counts)) for term in terms}
+    answers = []
+    for index, chosen, (own_pages, held) in zip(indexes, among, counts, strict=True):
+        factors = {term: whole[term] / _idf(own_pages, number) for term, number in held.items() if number}
+        found = index.weighted(factors, chosen)
+        answers.append(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k])
+    return answers
 
 
-def _columns(page: Page) -> tuple[str, ...]:
-    """Return the texts of a page in the order of COLUMNS; together they hold every word of it."""
-    front = page.frontmatter
-    title = page.title if page.title != page.name else ""
-    summary = as_text(front.get("summary"))
-    if page.frontmatter_error is not None:  # nobody can say what is a key there, but its words are to be found
-        other = page.text[: max(0, len(page.text) - len(page.body))]
-    else:
-        others = (f"{key} {as_text(value)}" for key, value in front.items() if key not in _SKIPPED_KEYS)
-        other = "\n".join(others)
-    return (page.name, title, summary, page.body, other)
+def _idf(pages: int, holding: int) -> float:
+    """Return how much a term counts, by FTS5's formula."""
+    return max(math.log((pages - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
+
+
+def _names_of(among: Collection[str] | None) -> frozenset[str] | None:
+    return None if among is None else frozenset(name.removesuffix(PAGE_SUFFIX) for name in among)
 
 
 def _write(
@@ -338,9 +350,7 @@ def _write(
         else:
             values = (filename, sha256)
             number = connection.execute("INSERT INTO pages (filename, sha256) VALUES (?, ?)", values).lastrowid
-        connection.execute(
-            f"INSERT INTO words (rowid, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})", (number, *texts)
-        )
+        connection.execute(INSERT_WORDS, (number, *texts))
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path, counter: int) -> None:

@@ -1,17 +1,25 @@
-"""Snippets: the piece of a page that shows why it was found."""
+"""Snippets: the piece of a page that shows why it was found.
+
+The few pages to show are put into a full-text table in memory, so that words match as they do in the keyword index
+and no file has to be in step.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memoryfield.index.words import display_text, starts
+from memoryfield.index.columns import COLUMNS, CREATE_WORDS, INSERT_WORDS, folded_texts, page_texts
+from memoryfield.index.words import display_text, query_terms, starts
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
 
 SNIPPET_LENGTH = 240  # characters
+_SHOWN = ("body", "summary", "other", "title")  # a name is shown beside the snippet anyway
 OPEN, CLOSE = "\x02", "\x03"  # around matches; folded text has no control characters
 
 
@@ -36,18 +44,37 @@ class Snippet:
         return "".join([*parts, self.text[last:]])
 
 
+def page_snippets(query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
+    """Return for each page the piece that holds most of the words of *query*, by page name.
+
+    It is taken from the body if that holds any, else from summary, other frontmatter or title. A page with none of the
+    words gives its summary.
+    """
+    found = {page.name: plain_snippet(page) for page in pages}
+    terms = query_terms(query)
+    if not terms or not pages:
+        return found
+    marks = ", ".join(f"highlight(words, {number}, '{OPEN}', '{CLOSE}')" for number in range(len(COLUMNS)))
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(CREATE_WORDS)
+        connection.executemany(INSERT_WORDS, ((number, *folded_texts(page)) for number, page in enumerate(pages)))
+        matches = connection.execute(f"SELECT rowid, {marks} FROM words WHERE words MATCH ?", (" OR ".join(terms),))
+        for number, *marked in matches:
+            texts = dict(zip(COLUMNS, zip(page_texts(pages[number]), marked, strict=True), strict=True))
+            for text, with_marks in (texts[column] for column in _SHOWN):
+                if OPEN in with_marks:
+                    found[pages[number].name] = _marked_snippet(text, with_marks)
+                    break
+    return found
+
+
 def plain_snippet(page: Page) -> Snippet:
     """Return the beginning of a page, or its summary, as a snippet without marked words."""
     return Snippet(" ".join((page.summary or page.body[: 4 * SNIPPET_LENGTH]).split())[:SNIPPET_LENGTH])
 
 
-def marked_snippet(text: str, marked: str) -> Snippet:
-    """Return the stretch of a text with the most different matched words.
-
-    Args:
-        text: The text.
-        marked: Its folded form with OPEN and CLOSE around the matches, of which there is at least one.
-    """
+def _marked_snippet(text: str, marked: str) -> Snippet:
+    """Return the best stretch of a text, from its folded form with OPEN and CLOSE around matches."""
     shown = display_text(text)
     return _window(shown, _matches(shown, marked))
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryfield.errors import PageNotFound, QueryError
-from memoryfield.index.keywords import KeywordIndex
-from memoryfield.index.snippets import plain_snippet
+from memoryfield.index.keywords import KeywordIndex, search_together
+from memoryfield.index.snippets import page_snippets
 from memoryfield.index.words import query_terms
 from memoryfield.retrieve.filters import Filter, Moment, Where, page_filter, passing_pages
 from memoryfield.retrieve.fusion import RANK_CONSTANT, reciprocal_rank_fusion
@@ -44,7 +44,7 @@ class SearchTarget:
         field: What the field is called in the hits.
         source: Its pages.
         vectors: Its vector index, for the retrievers ``vector`` and ``hybrid``.
-        keywords: Its keyword index, for the retrievers ``keyword`` and ``hybrid``, and for snippets.
+        keywords: Its keyword index, for the retrievers ``keyword`` and ``hybrid``.
     """
 
     field: str
@@ -256,11 +256,12 @@ def _by_words(
     depth: int,
     allowed: Sequence[frozenset[str] | None],
 ) -> None:
-    ranked: list[tuple[_Key, float]] = []
-    for number, (target, among) in enumerate(zip(targets, allowed, strict=True)):
-        if target.keywords is not None and (among is None or among):
-            ranked += [((number, name), score) for name, score in target.keywords.search(query, depth, among)]
-    found.add("keyword", ranked)
+    indexes = [target.keywords for target in targets if target.keywords is not None]
+    if len(indexes) == 1:
+        answers = [indexes[0].search(query, depth, allowed[0])]
+    else:
+        answers = search_together(indexes, query, depth, allowed)
+    found.add("keyword", [((number, name), score) for number, answer in enumerate(answers) for name, score in answer])
 
 
 def _why_nothing(retriever: str) -> str:
@@ -287,12 +288,10 @@ def _hits(
         if len(chosen) == k:
             break
     snippets = {}
-    for number, target in enumerate(targets):
+    for number in range(len(targets)):
         own = [page for key, page in chosen if key[0] == number]
         if own:
-            words = target.keywords
-            made = {page.name: plain_snippet(page) for page in own} if words is None else words.snippets(query, own)
-            snippets.update({(number, name): snippet for name, snippet in made.items()})
+            snippets.update({(number, name): snippet for name, snippet in page_snippets(query, own).items()})
     ranks: Mapping[str, Mapping[_Key, int]] = {
         name: {key: rank for rank, key in enumerate(keys, start=1)} for name, keys in found.rankings.items()
     }

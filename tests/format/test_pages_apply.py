@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,8 +177,8 @@ class Interfering(Folder):
 
     deed: str = ""
 
-    def stage(self, data: bytes, *, like: os.stat_result | None = None, modified_ns: int | None = None) -> str:
-        name = super().stage(data, like=like, modified_ns=modified_ns)
+    def stage(self, data: bytes, **keywords: Any) -> str:
+        name = super().stage(data, **keywords)
         page, new = self.path / "a.md", self.path / "new.md"
         if self.deed == "edit":
             page.write_bytes(b"theirs")
@@ -276,10 +277,10 @@ def test_new_pages_on_a_file_system_without_hard_links(field: PageDirectory) -> 
 class Full(Folder):
     """A disk that is full at the second page."""
 
-    def stage(self, data: bytes, *, like: os.stat_result | None = None, modified_ns: int | None = None) -> str:
+    def stage(self, data: bytes, **keywords: Any) -> str:
         if data == b"second":
             raise OSError(28, "No space left on device")
-        return super().stage(data, like=like, modified_ns=modified_ns)
+        return super().stage(data, **keywords)
 
 
 def test_a_full_disk_leaves_everything_as_it_was(field: PageDirectory) -> None:

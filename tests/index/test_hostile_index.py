@@ -1,4 +1,7 @@
-"""Index files that strangers made: told apart, refused with what to do, never altered (FORMAT X11; case hostile-index)."""
+"""Index files that strangers made: told apart, refused with what to do, never altered (FORMAT X11).
+
+The case hostile-index, and its neighbours.
+"""
 
 from __future__ import annotations
 
@@ -328,9 +331,7 @@ def with_hot_journal(path: Path, scratch: Path) -> None:
     Path(f"{path}-journal").write_bytes(header)
 
 
-def test_journal_that_names_another_file_is_refused_X11(
-    field: PageDirectory, toy_model: Model, tmp_path: Path
-) -> None:
+def test_journal_that_names_another_file_is_refused_X11(field: PageDirectory, toy_model: Model, tmp_path: Path) -> None:
     """SQLite would delete the file that such a journal names."""
     index = VectorIndex(field, toy_model())
     index.sync()

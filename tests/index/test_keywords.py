@@ -61,7 +61,7 @@ SCRIPTS = {
     "arabic with vowels": ("السَّلَامُ عَلَيْكُمْ", ["السلام", "عليكم"]),
     "persian": ("می\u200cخواهم بروم", ["می\u200cخواهم", "میخواهم"]),
     "english stems": ("The boats were running aground", ["boat", "runs", "ran aground", "BOATS"]),
-    "identifiers": ("call os.path_join(x) with --no-color in C++ 3.11", ["path_join", "no-color", "--no-color", "3.11"]),
+    "identifiers": ("call os.path_join(x) with --no-color in C++ 3.11", ["path_join", "--no-color", "3.11"]),
 }
 
 
@@ -103,7 +103,7 @@ def test_late_words(notes: PageDirectory) -> None:
 def test_every_word_of_a_page_is_found(notes: PageDirectory) -> None:
     index = save(
         notes,
-        one="---\ntitle: Tidal mills\nsummary: Grinding with the moon\ntags: [estuary, wheel]\nowner:\n  team: infra\n---\nbody\n",
+        one="---\ntitle: Tidal mills\nsummary: By the moon\ntags: [estuary, wheel]\nowner:\n  team: infra\n---\nbody\n",
         broken="---\ntitle: [unclosed\nsecretword: open\n---\nbody four\n",
         letter="---\n**ACME Partners**\nCarmen O.\n---\nDear reader, the lease ends in May.\n",
     )
@@ -121,10 +121,11 @@ def test_name_of_a_page_is_searched_too(notes: PageDirectory) -> None:
 
 
 TYPED = [
-    '"', "'", "''", '""', "a AND", "AND", "OR", "NOT", "NEAR", "NEAR(a b)", "a NEAR/3 b", "title:", "title: boat", "{a b}: c",
-    "*", "boa*", "-boat", "--", "^boat", "boat + stone", "(", ")", "((boat)", "a:b:c", "boat;DROP TABLE words", "%", "\\", "\x00",
-    "boat\x00stone", "\x02boat\x03", "\ud800", "\ud800boat", "?", "…", "😀", "\u200b", "🇫🇷", "a" * 100_000, "boat " * 50_000, "漢" * 5000,
-    "SELECT * FROM pages", 'boat" OR "stone', "col.umn", "{", "[boat]", "~boat", "@", "#1", "$x", "boat\nstone\tmast",
+    '"', "'", "''", '""', "a AND", "AND", "OR", "NOT", "NEAR", "NEAR(a b)", "a NEAR/3 b", "title:", "title: boat",
+    "{a b}: c", "*", "boa*", "-boat", "--", "^boat", "boat + stone", "(", ")", "((boat)", "a:b:c", "%", "\\", "\x00",
+    "boat;DROP TABLE words", "boat\x00stone", "\x02boat\x03", "\ud800", "\ud800boat", "?", "…", "😀", "\u200b", "🇫🇷",
+    "a" * 100_000, "boat " * 50_000, "漢" * 5000, "SELECT * FROM pages", 'boat" OR "stone', "col.umn", "{", "[boat]",
+    "~boat", "@", "#1", "$x", "boat\nstone\tmast",
 ]  # fmt: skip
 
 
@@ -135,8 +136,7 @@ def test_whatever_is_typed_is_no_syntax(notes: PageDirectory, query: str) -> Non
     assert names in ([], ["boat"]) or "a" in query.lower()
     if "boat" in query and "\x00" not in query:
         assert names[:1] == ["boat"]
-    page = notes.read("boat")
-    snippet = index.snippets(query, [page])["boat"]
+    snippet = index.snippets(query, ["boat"])["boat"]
     assert all(0 <= start < end <= len(snippet.text) for start, end in snippet.spans)
 
 
@@ -162,7 +162,7 @@ def test_among(notes: PageDirectory) -> None:
 
 
 def snippet_of(index: KeywordIndex, field: PageDirectory, name: str, query: str) -> tuple[str, list[str]]:
-    snippet = index.snippets(query, [field.read(name)])[name]
+    snippet = index.snippets(query, [name])[name]
     return snippet.text, [snippet.text[start:end] for start, end in snippet.spans]
 
 
@@ -172,7 +172,7 @@ def test_snippet_shows_the_words_with_their_places(notes: PageDirectory) -> None
     shown, words = snippet_of(index, notes, "page", "needles run")
     assert words == ["needle", "running"] and "Here the needle stands" in shown
     assert shown.startswith("… ") and shown.endswith(" …") and len(shown) < 260 and "\n" not in shown
-    assert index.snippets("needle", [notes.read("page")])["page"].marked("<", ">").count("<needle>") == 1
+    assert index.snippets("needle", ["page"])["page"].marked("<", ">").count("<needle>") == 1
 
 
 @pytest.mark.parametrize(
@@ -203,10 +203,12 @@ def test_snippet_from_elsewhere_than_the_body(notes: PageDirectory) -> None:
     assert snippet_of(index, notes, "page", "?") == ("About mooring", [])
 
 
-def test_snippet_of_a_page_that_changed_since_is_plain(notes: PageDirectory) -> None:
+def test_snippet_is_of_the_page_as_it_is_now(notes: PageDirectory) -> None:
     index = save(notes, page="the old needle\n")
-    (notes.path / "page.md").write_text("other text\n")
-    assert snippet_of(index, notes, "page", "needle") == ("other text", [])
+    (notes.path / "page.md").write_text("a newer text\n")
+    assert snippet_of(index, notes, "page", "needle") == ("a newer text", [])
+    assert snippet_of(index, notes, "page", "new texts") == ("a newer text", ["text"])
+    assert index.snippets("needle", ["missing"]) == {}
 
 
 def test_snippet_of_hostile_text(notes: PageDirectory) -> None:
@@ -313,7 +315,7 @@ def test_damaged_cache_is_made_anew_without_a_word(notes: PageDirectory, damage,
     (notes.path / "c.md").write_text("sail\n")
     index.sync()
     assert found(index, "sail") == ["c"] and found(index, "mast") == ["b"]
-    assert set(index.snippets("sail", [notes.read("c")])["c"].spans) == {(0, 4)}
+    assert set(index.snippets("sail", ["c.md"])["c"].spans) == {(0, 4)}
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)

@@ -53,7 +53,7 @@ def test_rows_hold_what_the_specification_says_X2_X3_X5(field: PageDirectory, to
     (field.path / "plain.md").write_text("no frontmatter\n")
     (field.path / "broken.md").write_text("---\ntitle: [x\nsummary: open\n---\nbody\n")
     (field.path / "odd.md").write_text(
-        "---\ntitle: 2024-12-19\nsummary: No\nversion: 1.10\nratio: .nan\n2026-01-01: key\ntags: [a, b]\n漢: 字\n---\nbody\n",
+        "---\ntitle: 2024-12-19\nsummary: No\nversion: 1.10\nratio: .nan\n2026-01-01: key\ntags: [a, b]\n漢: 字\n---\n",
         encoding="utf-8",
     )
     (field.path / "half.md").write_text('---\ntitle: "half a character: \\ud800"\n---\nbody\n')
@@ -92,7 +92,7 @@ def test_meta_says_whose_vectors_these_are_X4(field: PageDirectory, toy_model: M
     index.sync()
     meta = dict(query(index.path, "SELECT key, value FROM meta"))
     assert meta["model_code"] == "lab/one" and meta["recipe"] == "content" and meta["dimensions"] == "96"
-    assert meta["document_prefix"] == "search_document: " and meta["normalized"] == "1" and meta["schema_version"] == "1"
+    assert meta["document_prefix"] == "search_document: " and meta["normalized"] == meta["schema_version"] == "1"
     assert meta["source"] == "tests/lab/one" and meta["tool_version"] and meta["generation"]
     revision = int(meta["revision"])
     (field.path / "new.md").write_text("new\n")
@@ -380,9 +380,7 @@ def test_no_write_transaction_while_embedding_X9(field: PageDirectory, toy_model
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_interruption_keeps_what_was_embedded_X9(
-    tmp_path: Path, toy_model: Model, error: type[BaseException]
-) -> None:
+def test_interruption_keeps_what_was_embedded_X9(tmp_path: Path, toy_model: Model, error: type[BaseException]) -> None:
     class Stopped(toy_model):  # type: ignore[misc, valid-type]
         left = 25
 

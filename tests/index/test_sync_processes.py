@@ -74,9 +74,7 @@ print("done")
 
 @pytest.mark.kills
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes, which this system has not")
-def test_next_sync_completes_what_a_killed_one_left_X9(
-    tmp_path: Path, toy_model: Model, toy_program: Path
-) -> None:
+def test_next_sync_completes_what_a_killed_one_left_X9(tmp_path: Path, toy_model: Model, toy_program: Path) -> None:
     """Eighty syncs killed at random moments, in the middle of writing too, while pages come, change and go."""
     for number in range(150):
         (tmp_path / f"p-{number}.md").write_text(f"page {number}\n")
@@ -122,9 +120,7 @@ for turn in range(9):
 
 
 @pytest.mark.slow
-def test_four_syncing_while_twenty_write_lose_nothing_X9(
-    tmp_path: Path, toy_model: Model, toy_program: Path
-) -> None:
+def test_four_syncing_while_twenty_write_lose_nothing_X9(tmp_path: Path, toy_model: Model, toy_program: Path) -> None:
     field, model = PageDirectory(tmp_path), toy_model()
     field.create("shared", title="Shared", body="lines\n")
     syncing = [*program(toy_program, SYNCING), str(tmp_path), "7"]

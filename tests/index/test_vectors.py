@@ -241,7 +241,7 @@ def test_file_without_meta_is_known_by_name_and_dimension_X6(field: PageDirector
     for action in ("sync", "vectors"):
         with pytest.raises(ModelMismatch, match=r"'toy-model' \(96 dimensions\).*32 dimensions"):
             getattr(VectorIndex(field, toy_model(dimensions=32)), action)()
-        with pytest.raises(ModelMismatch, match="unnamed model.*'other'"):
+        with pytest.raises(ModelMismatch, match=r"unnamed model.*'other'"):
             getattr(VectorIndex(field, toy_model("other"), path=made.path), action)()
     assert made.path.read_bytes() == before
 

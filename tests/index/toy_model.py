@@ -35,7 +35,12 @@ class ToyModel:
     query_prefix = "search_query: "
 
     def __init__(
-        self, model_code: str = "toy-model", dimensions: int = 96, *, seconds: float = 0.0, unit: bool = True,
+        self,
+        model_code: str = "toy-model",
+        dimensions: int = 96,
+        *,
+        seconds: float = 0.0,
+        unit: bool = True,
         document_prefix: str = "search_document: ",
     ) -> None:
         self.model_code = model_code

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ _FILES = (MODEL, WEIGHTS, TOKENIZER)
 _PARTS = {"Transformer", "Pooling", "Normalize"}
 _WAIT_SECONDS = 600.0
 _STALE_SECONDS = 3600.0
+_UNUSED_SECONDS = 30 * 86_400.0
 _log = logging.getLogger(__name__)
 
 _SHORT = (
@@ -51,6 +52,19 @@ _LONG = (
 
 class ExportRefused(MemoryfieldError):
     """A model that the exact fast backend cannot run; the message says which part of it is unknown or differs."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What an export was made from.
+
+    Attributes:
+        source: Hub id, or the absolute path of a folder.
+        fingerprint: Of the model's files.
+    """
+
+    source: str
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -86,9 +100,12 @@ def find(directory: Path) -> Export | None:
             raise ExportRefused(str(refused))
         if any((directory / name).stat().st_size != notes["sizes"][name] for name in _FILES):
             return None
-        return Export(directory, int(notes["dimensions"]), int(notes["max_tokens"]))
+        export = Export(directory, int(notes["dimensions"]), int(notes["max_tokens"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    with contextlib.suppress(OSError):
+        os.utime(directory / NOTES)  # when it was last used
+    return export
 
 
 def check_parts(modules: Sequence[str]) -> None:
@@ -108,7 +125,7 @@ def make(
     embed_torch: Callable[[Any, list[str]], Matrix],
     embed_export: Callable[[Export, list[str]], Matrix],
     *,
-    origin: str,
+    origin: Origin,
 ) -> Export:
     """Export a model into *directory*, or find what another process put there meanwhile.
 
@@ -117,7 +134,7 @@ def make(
         load_torch: Gives the ``SentenceTransformer``, on the CPU, float32.
         embed_torch: Its vectors for texts, unit rows.
         embed_export: The export's vectors for texts, unit rows.
-        origin: The model's folder; older exports from it are removed.
+        origin: The model; exports of an earlier state of it are removed.
 
     Raises:
         ExportRefused: The model is not known here, or the vectors differ.
@@ -136,7 +153,7 @@ def make(
             except (ExportRefused, graph.UnknownNetwork) as error:
                 for file in fresh.iterdir():
                     file.unlink()
-                _put(fresh / NOTES, json.dumps({"version": VERSION, "origin": origin, "refused": str(error)}).encode())
+                _put(fresh / NOTES, json.dumps({"version": VERSION, **asdict(origin), "refused": str(error)}).encode())
                 _publish(fresh, directory)
                 raise ExportRefused(str(error)) from error
             _publish(fresh, directory)
@@ -151,7 +168,7 @@ def _write(
     model: Any,
     embed_torch: Callable[[Any, list[str]], Matrix],
     embed_export: Callable[[Export, list[str]], Matrix],
-    origin: str,
+    origin: Origin,
 ) -> Export:
     import onnx
 
@@ -179,7 +196,7 @@ def _write(
         )
     notes = {
         "version": VERSION,
-        "origin": origin,
+        **asdict(origin),
         "dimensions": export.dimensions,
         "max_tokens": export.max_tokens,
         "least_cosine_to_torch": float(agreement[worst]),
@@ -233,13 +250,19 @@ def _publish(fresh: Path, directory: Path) -> None:
             os.rename(fresh, directory)
 
 
-def _remove_older(directory: Path, origin: str) -> None:
-    """Remove exports of the same model folder: of an earlier state of it, or for another onnxruntime."""
+def _remove_older(directory: Path, origin: Origin) -> None:
+    """Remove exports of an earlier state of the model, and those of this one that nobody opens any more.
+
+    One state may have several in use: each version of onnxruntime has its own.
+    """
     for other in directory.parent.glob(f"{directory.name.rpartition('-')[0]}-*"):
-        if other != directory:
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                if json.loads((other / NOTES).read_text("utf-8")).get("origin") == origin:
-                    shutil.rmtree(other, ignore_errors=True)
+        if other == directory:
+            continue
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            notes = json.loads((other / NOTES).read_text("utf-8"))
+            unused = time.time() - (other / NOTES).stat().st_mtime > _UNUSED_SECONDS
+            if notes.get("source") == origin.source and (notes.get("fingerprint") != origin.fingerprint or unused):
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def _sweep(parent: Path) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memoryfield.errors import ModelNotReady
 from memoryfield.index.embedders import export as exports
-from memoryfield.index.embedders.export import Export, ExportRefused
+from memoryfield.index.embedders.export import Export, ExportRefused, Origin
 from memoryfield.index.embedders.folders import ModelFolder, fingerprint
 from memoryfield.index.embedders.graph import INPUT
 from memoryfield.index.embedders.rows import Matrix, check_shape, cosines, only, prefixed, unit_rows
@@ -243,7 +243,11 @@ def open_fast(
     names = {"model_code": model_code, "source": source}
     import onnxruntime
 
-    identity = f"{exports.VERSION} {onnxruntime.__version__} {fingerprint(folder.path, weights_sha256=weights_sha256)}"
+    origin = Origin(
+        os.path.realpath(source) if os.path.isdir(source) else source,
+        fingerprint(folder.path, weights_sha256=weights_sha256),
+    )
+    identity = f"{exports.VERSION} {onnxruntime.__version__} {origin.fingerprint}"
     place = exports.place(model_code, hashlib.sha256(identity.encode()).hexdigest())
     export = exports.find(place)
     if export is None:
@@ -252,7 +256,7 @@ def open_fast(
             return FastEmbedder(made, **names).embed_documents(texts)
 
         try:
-            export = exports.make(place, load_torch, embed_torch, embed_export, origin=str(folder.path))
+            export = exports.make(place, load_torch, embed_torch, embed_export, origin=origin)
         except OSError as error:
             raise ExportRefused(f"the export cannot be written: {error}") from error
     embedder = FastEmbedder(

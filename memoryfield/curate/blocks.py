@@ -1,0 +1,300 @@
+"""The body of a page as blocks, and its sentences with their places: what a merge moves and what an account counts.
+
+Blocks are headings, paragraphs, lists, tables, code, quotations, HTML and reference definitions, in the order in which
+they stand; put together again they are the body, character for character. Line ends are LF here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from memoryfield.curate.sentences import sentence_key, split_sentences
+from memoryfield.format.markdown import Heading, Line, headings, lines
+
+Kind = Literal["heading", "paragraph", "bullets", "numbers", "table", "code", "quote", "html", "definition", "rule"]
+
+_MARKER = re.compile(r"([ \t]*)(?:([-*+])|(\d{1,9})[.)])(?:[ \t]+|\Z)")
+_RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
+_DELIMITER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_DEFINITION = re.compile(r" {0,3}\[\^?[^\[\]\n]{1,200}\]:")
+_HTML = re.compile(r" {0,3}<(?:!--|/?[a-zA-Z][\w-]*[\s>/])")
+_QUOTE = re.compile(r" {0,3}>")
+_CELLS = re.compile(r"(?<!\\)\|")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence in its place.
+
+    Attributes:
+        text: As it stands there; for a table row its cells, for code the whole block.
+        key: What equal sentences share.
+        start: First character of it in the block or body that was read.
+        end: Character behind it.
+        kind: Kind of the block it stands in.
+        heading: Text of the heading above it; empty before the first one.
+    """
+
+    text: str
+    key: str
+    start: int
+    end: int
+    kind: Kind
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a body.
+
+    Attributes:
+        kind: What it is.
+        text: Its characters, without the line end behind it.
+        gap: What stands between it and the block before: line ends and blanks.
+        level: Level of a heading, else 0.
+        title: Text of a heading, else empty.
+        origin: Name of the page that it comes from.
+    """
+
+    kind: Kind
+    text: str
+    gap: str = "\n\n"
+    level: int = 0
+    title: str = ""
+    origin: str = ""
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of the block, places counted from its first character."""
+        return tuple(_sentences(self))
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its sentences."""
+        return tuple(sentence.key for sentence in self.sentences)
+
+    @property
+    def leads_in(self) -> bool:
+        """Whether it announces what follows: it ends in a colon or a question."""
+        return self.kind == "paragraph" and self.text.rstrip().rstrip("*_").endswith((":", "?", "：", "？"))
+
+    def with_text(self, text: str) -> Block:
+        """Return the block with other text."""
+        return replace(self, text=text)
+
+
+def read_blocks(body: str, origin: str = "") -> tuple[list[Block], str]:
+    """Return the blocks of a body, and what stands behind the last one."""
+    blocks: list[Block] = []
+    position = 0
+    for kind, start, end, heading in _spans(body):
+        level, title = (heading.level, heading.text) if heading is not None else (0, "")
+        blocks.append(Block(kind, body[start:end], body[position:start], level, title, origin))
+        position = end
+    return blocks, body[position:]
+
+
+def write_blocks(blocks: list[Block], tail: str = "\n") -> str:
+    """Return the body that the blocks make."""
+    return "".join(part for block in blocks for part in (block.gap, block.text)) + tail
+
+
+def body_sentences(body: str) -> list[Sentence]:
+    """Return every sentence of a body, headings included, places counted from its first character."""
+    found = []
+    heading = ""
+    offset = 0
+    for block in read_blocks(body)[0]:
+        offset += len(block.gap)
+        heading = block.title if block.kind == "heading" else heading
+        for s in block.sentences:
+            found.append(replace(s, start=s.start + offset, end=s.end + offset, heading=heading))
+        offset += len(block.text)
+    return found
+
+
+def list_items(block: Block) -> list[str]:
+    """Return the items of a list, each with its marker and everything nested in it."""
+    found: list[str] = []
+    base = -1
+    for line in lines(block.text):
+        marker = None if line.in_code else _MARKER.match(line.text)
+        width = len(marker[1].expandtabs(4)) if marker is not None else -1
+        base = width if base < 0 else base
+        if found and (marker is None or width > base + 1):
+            found[-1] += block.text[line.start : line.end]
+        else:
+            found.append(block.text[line.start : line.end])
+    return [item.rstrip("\n") for item in found]
+
+
+def table_parts(block: Block) -> tuple[str, list[str]]:
+    """Return the heading rows of a table (two lines) and its other rows."""
+    rows = block.text.split("\n")
+    return "\n".join(rows[:2]), rows[2:]
+
+
+# -- cutting into blocks --------------------------------------------------------------------------------------------------
+
+
+def _spans(body: str) -> Iterator[tuple[Kind, int, int, Heading | None]]:
+    """Yield kind, first character, character behind the last one, and the heading, of each block."""
+    titles = {heading.start: heading for heading in headings(body)}
+    all_lines = list(lines(body))
+    i = 0
+    while i < len(all_lines):
+        line = all_lines[i]
+        if not line.text.strip() and not line.in_code:
+            i += 1
+            continue
+        title = titles.get(line.start)
+        if title is not None:
+            j = i
+            while j < len(all_lines) and all_lines[j].end <= title.end:
+                j += 1
+            kind: Kind = "heading"
+        else:
+            kind, j = _block(all_lines, i, titles)
+        last = all_lines[j - 1]
+        yield kind, line.start, last.start + len(last.text), title
+        i = j
+
+
+def _block(all_lines: list[Line], i: int, titles: dict[int, Heading]) -> tuple[Kind, int]:
+    """Return the kind of the block that begins in line *i*, and the line behind it."""
+    line = all_lines[i]
+    marker = _MARKER.match(line.text)
+    if _RULE.match(line.text) and not line.in_code:
+        return "rule", i + 1
+    if marker is not None and (not line.in_code or marker[0].strip()):
+        return ("bullets" if marker[2] else "numbers"), _list_end(all_lines, i, titles, bool(marker[2]))
+    if line.in_code:
+        return "code", _while(all_lines, i, lambda other: other.in_code)
+    if line.text.startswith(("    ", "\t")):
+        return "code", _while(all_lines, i, lambda other: other.text.startswith(("    ", "\t")) and not other.in_code)
+    if _DEFINITION.match(line.text):
+        return "definition", i + 1
+    if _HTML.match(line.text):
+        if line.text.lstrip().startswith("<!--"):
+            j = i
+            while j < len(all_lines) - 1 and "-->" not in all_lines[j].text:
+                j += 1
+            return "html", j + 1
+        return "html", _while(all_lines, i, lambda other: bool(other.text.strip()))
+    if _QUOTE.match(line.text):
+        return "quote", _while(
+            all_lines, i, lambda other: bool(_QUOTE.match(other.text)) or (other.in_code and bool(other.text.strip()))
+        )
+    if "|" in line.text and i + 1 < len(all_lines) and _is_delimiter(all_lines[i + 1]):
+        return "table", _while(all_lines, i, lambda other: "|" in other.text and not other.in_code)
+    return "paragraph", _while(all_lines, i, lambda other: not _interrupts(other, titles))
+
+
+def _while(all_lines: list[Line], i: int, holds: Callable[[Line], bool]) -> int:
+    j = i + 1
+    while j < len(all_lines) and holds(all_lines[j]):
+        j += 1
+    return j
+
+
+def _is_delimiter(line: Line) -> bool:
+    return "-" in line.text and _DELIMITER.match(line.text) is not None and not line.in_code
+
+
+def _interrupts(line: Line, titles: dict[int, Heading]) -> bool:
+    """Whether a line ends the paragraph above it."""
+    if line.in_code or not line.text.strip() or line.start in titles or _QUOTE.match(line.text):
+        return True
+    if _RULE.match(line.text):
+        return True
+    marker = _MARKER.match(line.text)
+    indented = marker is not None and len(marker[1]) > 3
+    return marker is not None and not indented and bool(marker[2] or marker[3] == "1") and marker.end() < len(line.text)
+
+
+def _list_end(all_lines: list[Line], i: int, titles: dict[int, Heading], bullets: bool) -> int:
+    first = _MARKER.match(all_lines[i].text)
+    base = len(first[1].expandtabs(4)) if first is not None else 0
+    j = i + 1
+    blank = False
+    while j < len(all_lines):
+        line = all_lines[j]
+        if not line.text.strip() and not line.in_code:
+            blank = True
+            j += 1
+            continue
+        indent = len(line.text.expandtabs(4)) - len(line.text.expandtabs(4).lstrip())
+        marker = _MARKER.match(line.text) if not line.in_code or not blank else None
+        inside = indent > base + 1 or (line.in_code and all_lines[j - 1].in_code)
+        if not inside:
+            if line.start in titles or _RULE.match(line.text):
+                break
+            if marker is not None and not line.in_code:
+                if bool(marker[2]) != bullets:
+                    break
+            elif blank or line.in_code or _QUOTE.match(line.text):
+                break
+        elif line.start in titles:
+            break
+        blank = False
+        j += 1
+    while j > i + 1 and not all_lines[j - 1].text.strip() and not all_lines[j - 1].in_code:
+        j -= 1
+    return j
+
+
+# -- cutting into sentences -----------------------------------------------------------------------------------------------
+
+
+def _sentences(block: Block) -> Iterator[Sentence]:
+    if block.kind == "rule":
+        return
+    if block.kind == "heading":
+        if block.title.strip():
+            yield Sentence(block.title, sentence_key(block.title), 0, len(block.text), "heading")
+    elif block.kind in ("code", "definition", "html"):
+        bare = "\n".join(line.rstrip() for line in block.text.split("\n"))
+        yield Sentence(block.text, f"{block.kind}\n{bare}", 0, len(block.text), block.kind)
+    elif block.kind == "table":
+        yield from _rows(block)
+    else:
+        for start, end in _leaves(block):
+            for first, last in split_sentences(block.text[start:end]):
+                text = block.text[start + first : start + last]
+                yield Sentence(text, sentence_key(text), start + first, start + last, block.kind)
+
+
+def _rows(block: Block) -> Iterator[Sentence]:
+    offset = 0
+    for number, row in enumerate(block.text.split("\n")):
+        cells = [cell.strip() for cell in _CELLS.split(row.strip().removeprefix("|").removesuffix("|"))]
+        if number != 1 and any(cells):
+            key = "row\n" + " | ".join(sentence_key(cell) for cell in cells)
+            yield Sentence(" | ".join(cells), key, offset, offset + len(row), "table")
+        offset += len(row) + 1
+
+
+def _leaves(block: Block) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of a paragraph, list or quotation that hold no line of another list item, and no blank line."""
+    if block.kind == "paragraph":
+        yield 0, len(block.text)
+        return
+    start = end = 0
+    in_code = False
+    for line in lines(block.text):
+        text = line.text.lstrip(" \t>") if block.kind == "quote" else line.text
+        marker = None if line.in_code else _MARKER.match(text)
+        begins = marker is not None or line.in_code != in_code or not text.strip()
+        if begins and end > start:
+            yield start, end
+        if begins:
+            skipped = len(line.text) - len(text) + (marker.end() if marker is not None else 0)
+            start = line.start + skipped
+        end = line.start + len(line.text)
+        in_code = line.in_code
+    if end > start:
+        yield start, end

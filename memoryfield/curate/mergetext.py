@@ -1,0 +1,479 @@
+"""One body from several: section by section, block by block, sentence by sentence.
+
+The first body keeps its order and its characters. What another one adds goes under the heading of the same text; what
+stands under no common heading gets a heading of its own, the page's title, so that a story stays a story. Steps,
+tables and code keep together, since a step that refers to "step 4" must find it. A sentence that differs in few words
+or in a value stands directly after the one that it resembles. Nothing here decides what is lost: ``account.py`` reads
+the result and does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from memoryfield.curate.blocks import Block, Sentence, list_items, read_blocks, table_parts, write_blocks
+from memoryfield.curate.contradictions import Likeness, likeness
+from memoryfield.curate.sentences import is_short, sentence_key, words
+
+SOURCES = "Sources"
+_MOVABLE = ("paragraph", "bullets")
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one page brings to a merge.
+
+    Attributes:
+        name: Name of the page.
+        title: Its title.
+        day: Its date as text, or empty.
+        body: Its body with LF line ends and the links of the merged page.
+    """
+
+    name: str
+    title: str
+    day: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Resemblance:
+    """Two sentences that stand side by side in the merged text.
+
+    Attributes:
+        kind: ``near`` (few words differ) or ``conflict`` (other values).
+        first: The sentence that stood there.
+        first_page: Page of it.
+        second: The sentence put after it.
+        second_page: Page of that.
+        marker: The sentence between them that tells the reader, or empty.
+    """
+
+    kind: Likeness
+    first: str
+    first_page: str
+    second: str
+    second_page: str
+    marker: str = ""
+
+
+@dataclass
+class Section:
+    """A heading and the blocks under it, up to the next heading."""
+
+    heading: Block | None
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Key of the heading's text."""
+        return sentence_key(self.heading.title) if self.heading is not None else ""
+
+    @property
+    def level(self) -> int:
+        """Level of the heading, 0 without one."""
+        return self.heading.level if self.heading is not None else 0
+
+
+class Weaver:
+    """A body that takes in others."""
+
+    def __init__(self, first: Part) -> None:
+        blocks, self._tail = read_blocks(first.body, first.name)
+        self.sections = _sections(blocks)
+        self.first = first
+        self.resemblances: list[Resemblance] = []
+        self._days = {first.name: first.day}
+        self._lead = 1 if _has_title(self.sections) else 0
+        below = [s.level for s in self.sections[self._lead + 1 :]]
+        self._level = max(min(below, default=2), 2 if self._lead else 1)
+        if not below:
+            self._level = 2
+
+    # -- taking in ------------------------------------------------------------------------------------------------
+
+    def add(self, part: Part) -> None:
+        """Take in another body."""
+        self._days[part.name] = part.day
+        theirs = _sections(read_blocks(part.body, part.name)[0])
+        lead = 1 if _has_title(theirs) else 0
+        intro = [*theirs[0].blocks, *(theirs[1].blocks if lead else [])]
+        titles = {sentence_key(part.title), theirs[lead].key}
+        ours = {sentence_key(self.first.title), self.sections[self._lead].key}
+        titled: Section | None = None
+        if titles & ours - {""}:
+            self._merge_into(self.sections[self._lead], intro, matched=True)
+        else:
+            title = theirs[1].heading.title if lead and theirs[1].heading is not None else part.title
+            titled = Section(_heading(self._level, title, part.name))
+            self._merge_into(titled, intro, matched=False)
+            if titled.blocks:
+                self._place_end(titled)
+            else:
+                titled = None
+        self._add_sections(theirs[lead + 1 :], titled)
+
+    def _add_sections(self, theirs: list[Section], titled: Section | None) -> None:
+        base = min((section.level for section in theirs), default=0)
+        used: set[int] = set()
+        trail: list[tuple[int, Section]] = []  # where the sections above the current one went
+        cursor: Section | None = titled
+        for section in theirs:
+            while trail and trail[-1][0] >= section.level:
+                trail.pop()
+            above = trail[-1][1] if trail else None
+            target = self._match(section, above, used)
+            if target is None:
+                level = above.level + 1 if above is not None else (titled.level + 1 if titled is not None else self._level)
+                level = min(level + (section.level - base if above is None else 0), _DEEPEST)
+                heading = section.heading
+                target = Section(_heading(level, heading.title, heading.origin) if heading is not None else None)
+                self._merge_into(target, section.blocks, matched=False)
+                holds_nothing = not target.blocks and not any(s.level > section.level for s in theirs[theirs.index(section) + 1 :][:1])
+                if holds_nothing and section.blocks:
+                    continue  # all of it stands elsewhere
+                self._place_after(target, cursor)
+            else:
+                used.add(id(target))
+                self._merge_into(target, section.blocks, matched=True)
+            trail.append((section.level, target))
+            cursor = target
+
+    def _match(self, section: Section, above: Section | None, used: set[int]) -> Section | None:
+        if not section.key:
+            return None
+        inside = self._under(above) if above is not None else self.sections[self._lead + 1 :]
+        return next((s for s in inside if s.key == section.key and id(s) not in used), None)
+
+    def _under(self, above: Section) -> list[Section]:
+        position = self._index(above)
+        found = []
+        for section in self.sections[position + 1 :]:
+            if section.level <= above.level:
+                break
+            found.append(section)
+        return found
+
+    def _index(self, section: Section) -> int:
+        return next(i for i, other in enumerate(self.sections) if other is section)
+
+    def _place_end(self, section: Section) -> None:
+        last = next((i for i, s in enumerate(self.sections) if i > self._lead and s.key == SOURCES.casefold()), None)
+        self.sections.insert(len(self.sections) if last is None else last, section)
+
+    def _place_after(self, section: Section, cursor: Section | None) -> None:
+        if cursor is None:
+            self._place_end(section)
+            return
+        position = self._index(cursor) + 1
+        while position < len(self.sections) and self.sections[position].level > section.level:
+            position += 1
+        if section.level > cursor.level:
+            position = self._index(cursor) + 1 + len(self._under(cursor))
+        self.sections.insert(position, section)
+
+    # -- blocks ---------------------------------------------------------------------------------------------------
+
+    def _merge_into(self, target: Section, blocks: Sequence[Block], *, matched: bool) -> None:
+        present = self._present()
+        for group in _groups(blocks):
+            keys = [key for block in group for key in block.keys]
+            if not keys or self._stands(group, keys, present):
+                continue
+            if len(group) == 1:
+                self._merge_block(target, group[0], present, matched)
+            else:
+                for block in group:
+                    _append(target, block)
+            present.update(keys)
+
+    def _stands(self, group: Sequence[Block], keys: Sequence[str], present: Counter[str]) -> bool:
+        """Whether a group says nothing new: all of it is there, and what is short is there together."""
+        if not all(key in present for key in keys):
+            return False
+        texts = [s.text for block in group for s in block.sentences]
+        if len(group) == 1 and group[0].kind != "code" and not any(is_short(text) for text in texts):
+            return True
+        return any(set(keys) <= {k for b in section.blocks for k in b.keys} for section in self.sections)
+
+    def _merge_block(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
+        if block.kind == "paragraph":
+            self._merge_paragraph(target, block, present, matched)
+        elif block.kind == "bullets":
+            self._merge_bullets(target, block, present, matched)
+        elif (block.kind == "numbers" and matched and self._merge_steps(target, block)) or (block.kind == "table" and matched and self._merge_table(target, block)):
+            pass
+        elif block.kind != "rule":
+            _append(target, block)
+
+    def _merge_paragraph(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
+        keep: list[Sentence] = []
+        host = self._host(target, block) if matched else None
+        before = ""
+        for sentence in block.sentences:
+            known = sentence.key in present
+            if not known and self._resembles(sentence, block.origin, target, matched):
+                known = True
+            elif not known and host is not None:
+                host = self._weave(target, host, sentence, before)
+                known = True
+            elif known and is_short(sentence.text) and host is None:
+                known = False
+            if not known:
+                keep.append(sentence)
+            before = sentence.key
+        if keep:
+            gone = [s for s in block.sentences if s not in keep]
+            _append(target, block.with_text(without_spans(block.text, [(s.start, s.end) for s in gone])))
+
+    def _host(self, target: Section, block: Block) -> Block | None:
+        """Return the paragraph of a section that says at least half of the same."""
+        own = {s.key for s in block.sentences if not is_short(s.text)}
+        best: tuple[int, Block] | None = None
+        for other in target.blocks:
+            if other.kind == "paragraph" and own:
+                theirs = {s.key for s in other.sentences if not is_short(s.text)}
+                shared = len(own & theirs)
+                if shared and 2 * shared >= min(len(own), len(theirs)) and (best is None or shared > best[0]):
+                    best = (shared, other)
+        return best[1] if best is not None else None
+
+    def _weave(self, target: Section, host: Block, sentence: Sentence, before: str) -> Block:
+        anchor = next((s for s in host.sentences if s.key == before), None)
+        if anchor is None:
+            text = sentence.text + " " + host.text if not before else _after(host.text, len(host.text), sentence.text)
+        else:
+            text = _after(host.text, anchor.end, sentence.text)
+        return _swap(target, host, host.with_text(text))
+
+    def _resembles(self, sentence: Sentence, origin: str, target: Section, matched: bool) -> bool:
+        """Put a sentence behind the one that it resembles, wherever that stands; say whether there is one."""
+        found = self._counterpart(sentence, origin, target if matched else None)
+        if found is None:
+            return False
+        section, block, other, kind = found
+        marker = self._marker(kind, block.origin, origin)
+        if block.kind == "bullets":
+            items = list_items(block)
+            place = _item_at(items, other.start)
+            indent = items[place][: len(items[place]) - len(items[place].lstrip())]
+            items[place + 1 : place + 1] = [f"{indent}- {text}" for text in (marker, sentence.text) if text]
+            text = "\n".join(items)
+        else:
+            text = _after(block.text, other.end, " ".join(part for part in (marker, sentence.text) if part))
+        _swap(section, block, block.with_text(text))
+        self.resemblances.append(Resemblance(kind, other.text, block.origin, sentence.text, origin, marker))
+        return True
+
+    def _counterpart(
+        self, sentence: Sentence, origin: str, target: Section | None
+    ) -> tuple[Section, Block, Sentence, Likeness] | None:
+        bag = {folded for _, folded in words(sentence.text)}
+        best: tuple[float, Section, Block, Sentence, Likeness] | None = None
+        for section in self.sections:
+            for block in section.blocks:
+                if block.kind not in _MOVABLE or block.origin == origin:
+                    continue
+                for other in block.sentences:
+                    theirs = {folded for _, folded in words(other.text)}
+                    shared = len(bag & theirs) / max(len(bag | theirs), 1)
+                    if shared < 0.3 or (best is not None and shared <= best[0]):
+                        continue
+                    kind = likeness(other.text, sentence.text, same_place=section is target)
+                    if kind is not None:
+                        best = (shared, section, block, other, kind)
+        return best[1:] if best is not None else None
+
+    def _marker(self, kind: Likeness, first: str, second: str) -> str:
+        if kind != "conflict":
+            return ""
+        one, two = (f"{name}, {self._days[name]}" if self._days.get(name) else name for name in (first, second))
+        return f"**[Conflict: {one}, says the former; {two}, the next.]**"
+
+    # -- lists and tables -------------------------------------------------------------------------------------------
+
+    def _merge_bullets(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
+        fresh: list[str] = []
+        for item in list_items(block):
+            piece = Block("bullets", item, origin=block.origin)
+            if piece.keys and all(key in present for key in piece.keys) and (matched or not is_short(item)):
+                continue
+            single = piece.sentences[0] if len(piece.sentences) == 1 else None
+            if single is not None and self._resembles(single, block.origin, target, matched):
+                continue
+            fresh.append(item)
+        if not fresh:
+            return
+        host = next((b for b in reversed(target.blocks) if b.kind == "bullets"), None) if matched else None
+        if host is not None:
+            _swap(target, host, host.with_text(host.text + "\n" + "\n".join(_as_item(item, host) for item in fresh)))
+        else:
+            _append(target, block.with_text("\n".join(fresh)))
+
+    def _merge_steps(self, target: Section, block: Block) -> bool:
+        """Put the steps that are new under the step they follow, where two lists are mostly the same."""
+        mine = list_items(block)
+        keys = [Block("numbers", item).keys for item in mine]
+        for host in target.blocks:
+            if host.kind != "numbers":
+                continue
+            steps = list_items(host)
+            places = {Block("numbers", step).keys: i for i, step in enumerate(steps)}
+            if 2 * sum(key in places for key in keys) < max(len(keys), 1):
+                continue
+            last = 0
+            for item, key in zip(mine, keys, strict=True):
+                if key in places:
+                    last = places[key]
+                    continue
+                text = item.lstrip().split(None, 1)[-1]
+                alike = next((i for i, step in enumerate(steps) if likeness(step, item) is not None), last)
+                kind = likeness(steps[alike], item)
+                marker = self._marker(kind, host.origin, block.origin) if kind is not None else ""
+                if kind is not None:
+                    self.resemblances.append(
+                        Resemblance(kind, steps[alike].strip(), host.origin, text, block.origin, marker)
+                    )
+                steps[alike] += "".join(f"\n   - {line}" for line in (marker, text) if line)
+            _swap(target, host, host.with_text("\n".join(steps)))
+            return True
+        return False
+
+    def _merge_table(self, target: Section, block: Block) -> bool:
+        head, rows = table_parts(block)
+        for host in target.blocks:
+            if host.kind != "table" or host.keys[:1] != block.keys[:1]:
+                continue
+            own, there = table_parts(host)
+            known = set(host.keys)
+            for row in rows:
+                key = Block("table", f"{head}\n{row}").keys[1:]
+                if not key or key[0] in known:
+                    continue
+                name = key[0].split("\n", 1)[1].split(" | ")[0]
+                firsts = [Block("table", f"{own}\n{other}").keys[-1].split("\n", 1)[1].split(" | ")[0] for other in there]
+                place = firsts.index(name) if name in firsts else len(there) - 1
+                if name in firsts:
+                    self.resemblances.append(
+                        Resemblance("conflict", there[place].strip(), host.origin, row.strip(), block.origin)
+                    )
+                there.insert(place + 1, row)
+            _swap(target, host, host.with_text("\n".join([own, *there])))
+            return True
+        return False
+
+    # -- result -----------------------------------------------------------------------------------------------------
+
+    def _present(self) -> Counter[str]:
+        keys = Counter(key for section in self.sections for block in section.blocks for key in block.keys)
+        keys.update(section.key for section in self.sections if section.heading is not None)
+        return keys
+
+    def end_with(self, heading: str, lines: Sequence[str]) -> None:
+        """Add list items to the last section of that heading, or make that section."""
+        section = next((s for s in reversed(self.sections) if s.key == sentence_key(heading) and s.heading), None)
+        if section is None:
+            section = Section(_heading(self._level, heading, ""))
+            self.sections.append(section)
+        host = next((b for b in reversed(section.blocks) if b.kind == "bullets"), None)
+        if host is not None:
+            _swap(section, host, host.with_text("\n".join([host.text, *lines])))
+        else:
+            _append(section, Block("bullets", "\n".join(lines)))
+
+    def text(self) -> str:
+        """Return the body as it is now."""
+        blocks = [b for s in self.sections for b in ([s.heading] if s.heading is not None else []) + s.blocks]
+        if blocks and blocks[0].gap.startswith("\n\n") and blocks[0].origin != self.first.name:
+            blocks[0] = replace(blocks[0], gap="")
+        return write_blocks(blocks, self._tail if self._tail.startswith("\n") else "\n") if blocks else self._tail
+
+
+def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return a text without some pieces and the blanks they leave behind."""
+    for start, end in sorted(spans, reverse=True):
+        before, after = text[:start], text[end:]
+        stripped = after.lstrip(" \t")
+        if not before or before.endswith("\n"):
+            after = stripped.removeprefix("\n")
+        elif not stripped or stripped.startswith("\n"):
+            before, after = before.rstrip(" \t"), stripped
+        elif before[-1:].isspace():
+            after = stripped
+        text = before + after
+    return text.strip("\n") if text.strip() else ""
+
+
+def _sections(blocks: Sequence[Block]) -> list[Section]:
+    found = [Section(None)]
+    for block in blocks:
+        if block.kind == "heading":
+            found.append(Section(block))
+        else:
+            found[-1].blocks.append(block)
+    return found
+
+
+def _has_title(sections: Sequence[Section]) -> bool:
+    """Whether a body begins with a heading that stands above all others: its title."""
+    if len(sections) < 2 or sections[0].blocks:
+        return False
+    return sections[1].level == 1 and all(section.level > 1 for section in sections[2:])
+
+
+def _heading(level: int, title: str, origin: str) -> Block:
+    return Block("heading", f"{'#' * level} {title}", "\n\n", level, title, origin)
+
+
+def _groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Yield blocks that belong together: what announces something, with what it announces."""
+    group: list[Block] = []
+    for block in blocks:
+        group.append(block)
+        if not block.leads_in:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _append(section: Section, block: Block) -> None:
+    if not block.text.strip():
+        return
+    gap = block.gap if section.blocks and block.gap.count("\n") > 1 else "\n\n"
+    if section.heading is not None and not section.blocks:
+        gap = "\n\n"
+    section.blocks.append(replace(block, gap=gap))
+
+
+def _swap(section: Section, old: Block, new: Block) -> Block:
+    section.blocks[next(i for i, block in enumerate(section.blocks) if block is old)] = new
+    return new
+
+
+def _after(text: str, place: int, addition: str) -> str:
+    """Put a sentence behind a place, on a line of its own where the lines there are."""
+    rest = text[place:]
+    if rest.startswith("\n") and "\n" in text.strip():
+        return f"{text[:place]}\n{addition}{rest}"
+    glue = "" if text[place - 1 : place] in "。！？" and text[place - 1 : place] else " "
+    return f"{text[:place]}{glue}{addition}{rest}"
+
+
+def _item_at(items: Sequence[str], place: int) -> int:
+    offset = 0
+    for i, item in enumerate(items):
+        offset += len(item) + 1
+        if place < offset:
+            return i
+    return len(items) - 1
+
+
+def _as_item(item: str, host: Block) -> str:
+    """Return a list item with the marker that the list uses."""
+    marker = host.text.lstrip()[:1]
+    bare = item.lstrip()
+    return (marker if marker in "-*+" else "-") + bare[1:] if bare[:1] in "-*+" else item
