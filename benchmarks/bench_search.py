@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from material import DIMENSIONS, FloatArray, FreeEmbedder, clustered, questions, unstructured, workspace, write_index
-from measure import Results, Rounds, Side, arguments, cpu, duration, take_turns, wall
+from measure import Results, Side, arguments, cpu, take_turns, wall
 from peers import MF, TOOL, Package, PeerMissing, start
 from threadpoolctl import threadpool_limits
 
@@ -99,13 +99,12 @@ def time_size(results: Results, place: Path, count: int, rounds: int, packages: 
             names.append(peer.name)
         seen = take_turns(rounds, **sides)
     if count >= 100_000:
-        ratio = seen.ratio("ours", "product")
-        _add(results, what, seen, "product", "float32 product alone, one core", "below 1 x", ratio < 1)
-        results.compare("the same, every row scored", seen, "product", "float32 product alone, one core", ours="exact")
+        alone = "float32 product alone, one core"
+        results.compare(what, seen, "product", alone, at_most=1.0)
+        results.compare("the same, every row scored", seen, "product", alone, ours="exact")
         with threadpool_limits(os.cpu_count()):
             many = take_turns(rounds, ours=wall(bench.ours, bench.times), product=wall(bench.product, bench.times))
-        ratio = many.ratio("ours", "product")
-        _add(results, "the same, on the clock", many, "product", "float32 product alone, all cores", "", None)
+        results.compare("the same over bits, on the clock", many, "product", "float32 product alone, all cores")
     else:
         at_most = 3.0 if count <= 300 else 1.3
         results.compare(what, seen, "limit", "float32 product and partition, one core", at_most=at_most)
@@ -115,9 +114,19 @@ def time_size(results: Results, place: Path, count: int, rounds: int, packages: 
         results.missing(what, name, reason)
 
 
-def _add(results: Results, what: str, seen: Rounds, other: str, name: str, reach: str, reached: bool | None) -> None:
-    ratio = seen.ratio("ours", other)
-    results.add(what, name, duration(seen.median(other)), duration(seen.median("ours")), ratio, reach, reached)
+def time_unstructured(results: Results, count: int, rounds: int) -> None:
+    """Add the row of the case in which the first pass over bits helps nothing."""
+    vectors = unstructured(count)
+    found = Vectors(tuple(f"{number:07}" for number in range(count)), vectors)
+    asked = itertools.cycle(questions(vectors, 64, distance=30.0))
+    with threadpool_limits(1):
+        seen = take_turns(
+            rounds,
+            ours=cpu(lambda: found.search(next(asked), K), 3),
+            product=cpu(lambda: vectors @ next(asked), 3),
+        )
+    what = f"search of {count:,} x {DIMENSIONS} without structure, far questions"
+    results.compare(what, seen, "product", "float32 product alone, one core")
 
 
 def main() -> None:
@@ -133,6 +142,7 @@ def main() -> None:
         for count in (300, 10_000) if options.quick else (300, 10_000, 100_000):
             time_size(results, place, count, rounds if count < 100_000 else max(5, rounds // 2), [TOOL, MF])
         count = 30_000 if options.quick else 100_000
+        time_unstructured(results, count, 5)
         cases = [
             ("clusters", clustered(count), 0.7),
             ("clusters that share a direction, cosines near 0.8", clustered(count, common=2.5), 0.3),

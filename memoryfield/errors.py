@@ -20,6 +20,8 @@ The tree::
     │   ├── ForeignIndex         made by another program, or not an index at all
     │   ├── ModelMismatch        holds vectors of another model or recipe
     │   └── NewerSchema          written by a newer version of this library
+    ├── HistoryError             the journal of a field cannot do as asked
+    │   └── DamagedJournal       its file cannot be read; the field itself is not affected
     ├── ModelError               an embedding model
     │   ├── ModelNotReady        cannot be loaded here and now; says what was tried and what to do
     │   └── EmbeddingFailed      loaded, but did not give usable vectors
@@ -117,6 +119,14 @@ class ModelMismatch(IndexFileError):
 
 class NewerSchema(IndexFileError):
     """The file was written by a newer version of this library."""
+
+
+class HistoryError(MemoryfieldError):
+    """The journal of a field cannot do what was asked; pages are as they were."""
+
+
+class DamagedJournal(HistoryError):
+    """The file of the journal cannot be read; the field itself is not affected."""
 
 
 class ModelError(MemoryfieldError):

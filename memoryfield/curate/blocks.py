@@ -138,7 +138,7 @@ def table_parts(block: Block) -> tuple[str, list[str]]:
     return "\n".join(rows[:2]), rows[2:]
 
 
-# -- cutting into blocks --------------------------------------------------------------------------------------------------
+# -- cutting into blocks ----------------------------------------------------------------------------------------------
 
 
 def _spans(body: str) -> Iterator[tuple[Kind, int, int, Heading | None]]:
@@ -247,7 +247,7 @@ def _list_end(all_lines: list[Line], i: int, titles: dict[int, Heading], bullets
     return j
 
 
-# -- cutting into sentences -----------------------------------------------------------------------------------------------
+# -- cutting into sentences -------------------------------------------------------------------------------------------
 
 
 def _sentences(block: Block) -> Iterator[Sentence]:

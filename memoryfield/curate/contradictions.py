@@ -12,23 +12,27 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from memoryfield.curate.sentences import words
+from memoryfield.curate.sentences import word_set, words
 
 Likeness = Literal["near", "conflict"]
 
+_DENIED = 0.9  # the same where one of them denies it
 _NEAR = 0.8  # share of equal words
 _SKELETON = 0.8  # share of equal words where values count as equal
-_FEWEST_NEAR = 4  # words
+_FEWEST_NEAR = 6  # words
 _FEWEST_FIXED = 3  # equal words that are no values
 _LONGEST = 200  # words of a sentence that is compared
 _PAIR = re.compile(r"[^:\n]{2,60}?:\s+\S")
 
-_NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "neither", "nor", "cannot", "can't", "don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "won't", "mustn't", "shouldn't", "without", "nicht", "kein", "keine", "keinen", "keiner", "nie", "niemals", "ohne", "ne", "pas", "jamais", "sans", "non", "mai", "nunca", "jamás", "sin", "niet", "geen", "nooit", "nie", "inte", "aldrig", "ikke", "aldri", "bez", "nigdy", "не", "нет", "никогда", "без", "不", "没", "未", "无"]
-)
-_CALENDAR = frozenset(
-    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "today", "tomorrow", "yesterday", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"]
-)
+_NEGATIONS = word_set("""
+    not no never none neither nor cannot can't don't doesn't didn't isn't aren't wasn't won't mustn't shouldn't without
+    nicht kein keine keinen keiner nie niemals ohne ne pas jamais sans non mai nunca jamás sin niet geen nooit inte
+    aldrig ikke aldri bez nigdy не нет никогда без 不 没 未 无
+""")
+_CALENDAR = word_set("""
+    monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+    october november december today tomorrow yesterday montag dienstag mittwoch donnerstag freitag samstag sonntag
+""")
 
 
 def likeness(first: str, second: str, *, same_place: bool = False) -> Likeness | None:
@@ -58,7 +62,9 @@ def likeness(first: str, second: str, *, same_place: bool = False) -> Likeness |
         denied = [[word for word in side if word not in _NEGATIONS] for side in (masked, masked_two)]
         negated = len(masked) - len(denied[0]) != len(masked_two) - len(denied[1])
         other = Counter(one[i][1] for i in values) != Counter(two[i][1] for i in values_two)
-        if ((other and values and values_two) or negated) and _ratio(*denied) >= _SKELETON:
+        # A "never ..." more at the end is an addition; a "never" more in the same sentence is a contradiction.
+        wanted = _DENIED if negated else _SKELETON
+        if (negated or (other and values and values_two)) and _ratio(*denied) >= wanted:
             return "conflict"
     plain, plain_two = [folded for _, folded in one], [folded for _, folded in two]
     return "near" if lower >= _FEWEST_NEAR and _ratio(plain, plain_two) >= _NEAR else None

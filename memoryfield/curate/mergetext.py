@@ -16,8 +16,12 @@ from dataclasses import dataclass, field, replace
 from memoryfield.curate.blocks import Block, Sentence, list_items, read_blocks, table_parts, write_blocks
 from memoryfield.curate.contradictions import Likeness, likeness
 from memoryfield.curate.sentences import is_short, sentence_key, words
+from memoryfield.display import plain
 
 SOURCES = "Sources"
+TOO_LONG = "the pages are too long to look for sentences that are almost the same"
+_MOST_COMPARED = 1_000_000  # pairs of sentences
+_LONGEST_QUOTED = 160  # characters
 _MOVABLE = ("paragraph", "bullets")
 _DEEPEST = 6
 
@@ -41,15 +45,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Resemblance:
-    """Two sentences that stand side by side in the merged text.
+    """Two sentences of the merged text that say almost the same, or the same with other values.
+
+    They stand side by side, unless the second would be torn out of what it belongs to: then it stays there, and where
+    it contradicts, the mark behind it quotes the first.
 
     Attributes:
         kind: ``near`` (few words differ) or ``conflict`` (other values).
         first: The sentence that stood there.
         first_page: Page of it.
-        second: The sentence put after it.
+        second: The other sentence.
         second_page: Page of that.
-        marker: The sentence between them that tells the reader, or empty.
+        marker: The words in the text that tell the reader, or empty.
+        first_keys: What the account knows the first one by, without what the second one shares.
+        second_keys: The same for the second one.
     """
 
     kind: Likeness
@@ -58,6 +67,8 @@ class Resemblance:
     second: str
     second_page: str
     marker: str = ""
+    first_keys: tuple[str, ...] = ()
+    second_keys: tuple[str, ...] = ()
 
 
 @dataclass
@@ -86,6 +97,8 @@ class Weaver:
         self.sections = _sections(blocks)
         self.first = first
         self.resemblances: list[Resemblance] = []
+        self.too_long = False
+        self._marks: dict[str, str] = {}  # what to put behind sentences that stay where they are, by key
         self._days = {first.name: first.day}
         self._lead = 1 if _has_title(self.sections) else 0
         below = [s.level for s in self.sections[self._lead + 1 :]]
@@ -93,12 +106,14 @@ class Weaver:
         if not below:
             self._level = 2
 
-    # -- taking in ------------------------------------------------------------------------------------------------
+    # -- taking in ----------------------------------------------------------------------------------------------------
 
     def add(self, part: Part) -> None:
         """Take in another body."""
         self._days[part.name] = part.day
         theirs = _sections(read_blocks(part.body, part.name)[0])
+        pairs = self._count(theirs) * self._count(self.sections)
+        self.too_long = self.too_long or pairs > _MOST_COMPARED
         lead = 1 if _has_title(theirs) else 0
         intro = [*theirs[0].blocks, *(theirs[1].blocks if lead else [])]
         titles = {sentence_key(part.title), theirs[lead].key}
@@ -110,7 +125,9 @@ class Weaver:
             title = theirs[1].heading.title if lead and theirs[1].heading is not None else part.title
             titled = Section(_heading(self._level, title, part.name))
             self._merge_into(titled, intro, matched=False)
-            if titled.blocks:
+            # A page that shares no heading stays together, under its title.
+            apart = not any(self._match(section, None, set()) for section in theirs[lead + 1 :])
+            if titled.blocks or (apart and any(not self._is_known(section) for section in theirs[lead + 1 :])):
                 self._place_end(titled)
             else:
                 titled = None
@@ -127,12 +144,16 @@ class Weaver:
             above = trail[-1][1] if trail else None
             target = self._match(section, above, used)
             if target is None:
-                level = above.level + 1 if above is not None else (titled.level + 1 if titled is not None else self._level)
+                level = (
+                    above.level + 1 if above is not None else (titled.level + 1 if titled is not None else self._level)
+                )
                 level = min(level + (section.level - base if above is None else 0), _DEEPEST)
                 heading = section.heading
                 target = Section(_heading(level, heading.title, heading.origin) if heading is not None else None)
                 self._merge_into(target, section.blocks, matched=False)
-                holds_nothing = not target.blocks and not any(s.level > section.level for s in theirs[theirs.index(section) + 1 :][:1])
+                holds_nothing = not target.blocks and not any(
+                    s.level > section.level for s in theirs[theirs.index(section) + 1 :][:1]
+                )
                 if holds_nothing and section.blocks:
                     continue  # all of it stands elsewhere
                 self._place_after(target, cursor)
@@ -141,6 +162,13 @@ class Weaver:
                 self._merge_into(target, section.blocks, matched=True)
             trail.append((section.level, target))
             cursor = target
+
+    def _count(self, sections: Sequence[Section]) -> int:
+        return sum(len(block.sentences) for section in sections for block in section.blocks)
+
+    def _is_known(self, section: Section) -> bool:
+        present = self._present()
+        return all(key in present for block in section.blocks for key in block.keys)
 
     def _match(self, section: Section, above: Section | None, used: set[int]) -> Section | None:
         if not section.key:
@@ -175,7 +203,7 @@ class Weaver:
             position = self._index(cursor) + 1 + len(self._under(cursor))
         self.sections.insert(position, section)
 
-    # -- blocks ---------------------------------------------------------------------------------------------------
+    # -- blocks -------------------------------------------------------------------------------------------------------
 
     def _merge_into(self, target: Section, blocks: Sequence[Block], *, matched: bool) -> None:
         present = self._present()
@@ -204,7 +232,9 @@ class Weaver:
             self._merge_paragraph(target, block, present, matched)
         elif block.kind == "bullets":
             self._merge_bullets(target, block, present, matched)
-        elif (block.kind == "numbers" and matched and self._merge_steps(target, block)) or (block.kind == "table" and matched and self._merge_table(target, block)):
+        elif (block.kind == "numbers" and matched and self._merge_steps(target, block)) or (
+            block.kind == "table" and matched and self._merge_table(target, block)
+        ):
             pass
         elif block.kind != "rule":
             _append(target, block)
@@ -215,10 +245,11 @@ class Weaver:
         before = ""
         for sentence in block.sentences:
             known = sentence.key in present
-            if not known and self._resembles(sentence, block.origin, target, matched):
+            alone = len(block.sentences) == 1
+            if not known and self._resembles(sentence, block.origin, target, matched, alone):
                 known = True
             elif not known and host is not None:
-                host = self._weave(target, host, sentence, before)
+                self._weave(target, host, sentence, before)
                 known = True
             elif known and is_short(sentence.text) and host is None:
                 known = False
@@ -226,35 +257,49 @@ class Weaver:
                 keep.append(sentence)
             before = sentence.key
         if keep:
-            gone = [s for s in block.sentences if s not in keep]
-            _append(target, block.with_text(without_spans(block.text, [(s.start, s.end) for s in gone])))
+            text = block.text
+            for s in reversed(block.sentences):
+                if s not in keep:
+                    text = without_spans(text, [(s.start, s.end)])
+                elif s.key in self._marks:
+                    text = _after(text, s.end, self._marks.pop(s.key))
+            _append(target, block.with_text(text))
 
-    def _host(self, target: Section, block: Block) -> Block | None:
-        """Return the paragraph of a section that says at least half of the same."""
+    def _host(self, target: Section, block: Block) -> int | None:
+        """Return the position of the paragraph of a section that says at least half of the same."""
         own = {s.key for s in block.sentences if not is_short(s.text)}
-        best: tuple[int, Block] | None = None
-        for other in target.blocks:
+        best: tuple[int, int] | None = None
+        for position, other in enumerate(target.blocks):
             if other.kind == "paragraph" and own:
                 theirs = {s.key for s in other.sentences if not is_short(s.text)}
                 shared = len(own & theirs)
                 if shared and 2 * shared >= min(len(own), len(theirs)) and (best is None or shared > best[0]):
-                    best = (shared, other)
+                    best = (shared, position)
         return best[1] if best is not None else None
 
-    def _weave(self, target: Section, host: Block, sentence: Sentence, before: str) -> Block:
+    def _weave(self, target: Section, position: int, sentence: Sentence, before: str) -> None:
+        host = target.blocks[position]
         anchor = next((s for s in host.sentences if s.key == before), None)
         if anchor is None:
             text = sentence.text + " " + host.text if not before else _after(host.text, len(host.text), sentence.text)
         else:
             text = _after(host.text, anchor.end, sentence.text)
-        return _swap(target, host, host.with_text(text))
+        _swap(target, host, host.with_text(text))
 
-    def _resembles(self, sentence: Sentence, origin: str, target: Section, matched: bool) -> bool:
-        """Put a sentence behind the one that it resembles, wherever that stands; say whether there is one."""
+    def _resembles(self, sentence: Sentence, origin: str, target: Section, matched: bool, alone: bool) -> bool:
+        """Put a sentence behind the one that it resembles, where nothing is torn apart; say whether that was done."""
+        if sentence.text.rstrip("*_ ").endswith(("?", ":", "？", "：")):
+            return False  # what follows belongs to it
         found = self._counterpart(sentence, origin, target if matched else None)
         if found is None:
             return False
         section, block, other, kind = found
+        if not alone and not (matched and section is target):
+            marker = self._marker(kind, block.origin, origin, other.text)
+            self.resemblances.append(_pair(kind, other, block.origin, sentence, origin, marker))
+            if marker:
+                self._marks[sentence.key] = marker
+            return False
         marker = self._marker(kind, block.origin, origin)
         if block.kind == "bullets":
             items = list_items(block)
@@ -265,13 +310,15 @@ class Weaver:
         else:
             text = _after(block.text, other.end, " ".join(part for part in (marker, sentence.text) if part))
         _swap(section, block, block.with_text(text))
-        self.resemblances.append(Resemblance(kind, other.text, block.origin, sentence.text, origin, marker))
+        self.resemblances.append(_pair(kind, other, block.origin, sentence, origin, marker))
         return True
 
     def _counterpart(
         self, sentence: Sentence, origin: str, target: Section | None
     ) -> tuple[Section, Block, Sentence, Likeness] | None:
         bag = {folded for _, folded in words(sentence.text)}
+        if self.too_long:
+            return None
         best: tuple[float, Section, Block, Sentence, Likeness] | None = None
         for section in self.sections:
             for block in section.blocks:
@@ -287,13 +334,16 @@ class Weaver:
                         best = (shared, section, block, other, kind)
         return best[1:] if best is not None else None
 
-    def _marker(self, kind: Likeness, first: str, second: str) -> str:
+    def _marker(self, kind: Likeness, first: str, second: str, quoted: str = "") -> str:
         if kind != "conflict":
             return ""
         one, two = (f"{name}, {self._days[name]}" if self._days.get(name) else name for name in (first, second))
+        if quoted:
+            said = plain(quoted.replace("*", "").replace("`", ""), _LONGEST_QUOTED).rstrip(".!。 ")
+            return f"**[Conflict: {two}, says this; {one}, says: {said}.]**"
         return f"**[Conflict: {one}, says the former; {two}, the next.]**"
 
-    # -- lists and tables -------------------------------------------------------------------------------------------
+    # -- lists and tables ---------------------------------------------------------------------------------------------
 
     def _merge_bullets(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
         fresh: list[str] = []
@@ -302,7 +352,7 @@ class Weaver:
             if piece.keys and all(key in present for key in piece.keys) and (matched or not is_short(item)):
                 continue
             single = piece.sentences[0] if len(piece.sentences) == 1 else None
-            if single is not None and self._resembles(single, block.origin, target, matched):
+            if single is not None and self._resembles(single, block.origin, target, matched, True):
                 continue
             fresh.append(item)
         if not fresh:
@@ -334,9 +384,9 @@ class Weaver:
                 kind = likeness(steps[alike], item)
                 marker = self._marker(kind, host.origin, block.origin) if kind is not None else ""
                 if kind is not None:
-                    self.resemblances.append(
-                        Resemblance(kind, steps[alike].strip(), host.origin, text, block.origin, marker)
-                    )
+                    pair = Resemblance(kind, steps[alike].strip(), host.origin, text, block.origin, marker)
+                    one, two = Block("numbers", steps[alike]).keys, key
+                    self.resemblances.append(replace(pair, first_keys=_only(one, two), second_keys=_only(two, one)))
                 steps[alike] += "".join(f"\n   - {line}" for line in (marker, text) if line)
             _swap(target, host, host.with_text("\n".join(steps)))
             return True
@@ -350,22 +400,26 @@ class Weaver:
             own, there = table_parts(host)
             known = set(host.keys)
             for row in rows:
-                key = Block("table", f"{head}\n{row}").keys[1:]
-                if not key or key[0] in known:
+                read = Block("table", f"{head}\n{row}").sentences[1:]
+                if not read or read[0].key in known:
                     continue
-                name = key[0].split("\n", 1)[1].split(" | ")[0]
-                firsts = [Block("table", f"{own}\n{other}").keys[-1].split("\n", 1)[1].split(" | ")[0] for other in there]
-                place = firsts.index(name) if name in firsts else len(there) - 1
-                if name in firsts:
-                    self.resemblances.append(
-                        Resemblance("conflict", there[place].strip(), host.origin, row.strip(), block.origin)
-                    )
-                there.insert(place + 1, row)
+                place = len(there) - 1
+                for i, other in enumerate(Block("table", f"{own}\n{line}").sentences[1:] for line in there):
+                    if other and _first_cell(other[0]) == _first_cell(read[0]):
+                        marker = (
+                            "| " + self._marker("conflict", host.origin, block.origin) + " |" * row.count(" | ") + " |"
+                        )
+                        self.resemblances.append(
+                            _pair("conflict", other[0], host.origin, read[0], block.origin, marker)
+                        )
+                        row, place = f"{marker}\n{row}", i
+                        break
+                there[place + 1 : place + 1] = row.split("\n")
             _swap(target, host, host.with_text("\n".join([own, *there])))
             return True
         return False
 
-    # -- result -----------------------------------------------------------------------------------------------------
+    # -- result -------------------------------------------------------------------------------------------------------
 
     def _present(self) -> Counter[str]:
         keys = Counter(key for section in self.sections for block in section.blocks for key in block.keys)
@@ -459,8 +513,22 @@ def _after(text: str, place: int, addition: str) -> str:
     rest = text[place:]
     if rest.startswith("\n") and "\n" in text.strip():
         return f"{text[:place]}\n{addition}{rest}"
-    glue = "" if text[place - 1 : place] in "。！？" and text[place - 1 : place] else " "
+    glue = "" if place and text[place - 1] in "。！？" else " "
     return f"{text[:place]}{glue}{addition}{rest}"
+
+
+def _pair(
+    kind: Likeness, first: Sentence, first_page: str, second: Sentence, second_page: str, marker: str
+) -> Resemblance:
+    return Resemblance(kind, first.text, first_page, second.text, second_page, marker, (first.key,), (second.key,))
+
+
+def _only(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
+    return tuple(key for key in one if key not in two)
+
+
+def _first_cell(row: Sentence) -> str:
+    return row.key.split("\n", 1)[1].split(" | ")[0]
 
 
 def _item_at(items: Sequence[str], place: int) -> int:

@@ -29,13 +29,25 @@ _LAST_WORD = re.compile(r"[^\s(\[\"'“„«*_]{1,30}\Z")
 _HARD_BREAK = re.compile(r"(?:  |\\|<br ?/?>)\Z", re.IGNORECASE)
 _OPENERS = "\"'“„‘«‹([{*_~`¿¡「『（【"
 
-_ABBREVIATIONS = frozenset(
-    # English, German, French, Spanish, Italian, Dutch, Scandinavian, Polish; without their last full stop
-    ["mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "eg", "ie", "cf", "ca", "approx", "fig", "figs", "p", "pp", "vol", "ch", "sec", "ed", "eds", "al", "inc", "ltd", "co", "corp", "dept", "est", "ext", "tel", "max", "min", "avg", "temp", "gen", "gov", "sgt", "capt", "lt", "col", "rev", "hon", "mt", "ave", "blvd", "rd", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "z.b", "d.h", "u.a", "u.ä", "usw", "bzw", "ggf", "evtl", "vgl", "inkl", "exkl", "zzgl", "nr", "str", "abs", "art", "bd", "s", "sog", "mind", "ing", "dipl", "st.-nr", "o.ä", "i.d.r", "v.a", "z.t", "p.ex", "env", "av", "mme", "mlle", "m", "ex", "fr", "sra", "ud", "uds", "núm", "pág", "pag", "tel.:", "sig", "sigg", "dott", "bijv", "d.w.z", "enz", "nl", "o.a", "blz", "f.eks", "bl.a", "osv", "ev", "kl", "np", "tj", "itd", "itp", "ul", "im", "wg", "tzn", "nt", "m.in", "godz"]
-)
-_MONTHS = frozenset(
-    ["januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november", "dezember", "jänner", "jan", "feb", "mär", "apr", "jun", "jul", "aug", "sep", "okt", "nov", "dez", "januari", "februari", "mars", "maj", "augusti", "tammikuuta", "stycznia", "lutego", "marca", "kwietnia", "maja", "czerwca", "lipca", "sierpnia", "września", "października", "listopada", "grudnia", "ledna", "února", "března", "dubna", "května", "června", "srpna", "září", "října"]
-)
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
+# English, German, French, Spanish, Italian, Dutch, Scandinavian, Polish; without their last full stop.
+_ABBREVIATIONS = word_set("""
+    mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf ca approx fig figs p pp vol ch sec ed eds al inc ltd co corp dept
+    est ext tel max min avg temp gen gov sgt capt lt col rev hon mt ave blvd rd jan feb mar apr jun jul aug sep sept oct
+    nov dec z.b d.h u.a u.ä usw bzw ggf evtl vgl inkl exkl zzgl nr str abs art bd sog mind ing dipl st.-nr o.ä i.d.r
+    v.a z.t p.ex env av mme mlle ex fr sra ud uds núm pág pag sig sigg dott bijv d.w.z enz nl o.a blz f.eks bl.a osv ev
+    kl np tj itd itp ul im wg tzn nt m.in godz
+""")
+_MONTHS = word_set("""
+    januar februar märz april mai juni juli august september oktober november dezember jänner jan feb mär apr jun jul
+    aug sep okt nov dez januari februari mars maj augusti stycznia lutego marca kwietnia maja czerwca lipca sierpnia
+    września października listopada grudnia ledna února března dubna května června srpna září října
+""")
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
@@ -68,15 +80,16 @@ def is_short(text: str) -> bool:
     return len(words(text)) < SHORT
 
 
-def words(text: str) -> list[tuple[str, str]]:
+@lru_cache(maxsize=16384)
+def words(text: str) -> tuple[tuple[str, str], ...]:
     """Return the tokens of a text with ideographs one by one: as written, and as compared."""
-    found = []
+    found: list[tuple[str, str]] = []
     for raw, folded in tokens(text):
         if len(raw) == len(folded) and _WIDE.search(raw):
             found += [(piece, piece.casefold()) for piece in _PIECES.findall(raw)]
         else:
             found.append((raw, folded))
-    return found
+    return tuple(found)
 
 
 # -- ends of sentences ------------------------------------------------------------------------------------------------
@@ -144,7 +157,7 @@ def _is_end(text: str, stop: re.Match[str]) -> bool:
     return True
 
 
-# -- what counts --------------------------------------------------------------------------------------------------------
+# -- what counts ------------------------------------------------------------------------------------------------------
 
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u3001-\u303f\U00020000-\U0003ffff]")
 _PIECES = re.compile(rf"{_WIDE.pattern}|(?:(?!{_WIDE.pattern}).)+", re.DOTALL)
@@ -157,7 +170,7 @@ _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^\n*]{1,400}(?:\n[^\n*]{1,400}){0,4}?)(?<=[^\s*])\1(?![\w*])"
     r"|(?<![\w\\])(_{1,3})(?=[^\s_])([^\n_]{1,400}(?:\n[^\n_]{1,400}){0,4}?)(?<=[^\s_])\3(?!\w)"
 )
-_ALIKE = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-"})
+_ALIKE = str.maketrans("“”„«»‘’–—‐", '"""""\'\'---')
 _LEFT = "\"'([{¿¡「『（【"
 _RIGHT = ".,;:!…\"')]}。、，；：！」』）】"
 _PAIRS = {")": "(", "]": "[", "}": "{", "）": "（", "】": "【"}

@@ -119,11 +119,16 @@ class Fixes(Sequence[Fix]):
             for fix in renames:
                 _check_rename(folder, fix)
             with recorded(goal.journal, "fix", [item for fix in self.fixes for item in _recorded(folder, fix)]):
-                apply_changes(folder, [_change(fix) for fix in self.fixes if fix.new_filename == fix.filename])
+                in_place = [fix for fix in renames if folder.is_same(fix.filename, fix.new_filename)]
+                changes = [_change(fix) for fix in self.fixes if fix.new_filename == fix.filename]
                 for fix in renames:
+                    if fix not in in_place:
+                        changes += _rename(folder, fix)
+                apply_changes(folder, changes)
+                for fix in in_place:  # a name in another case, where the file system does not tell them apart
                     folder.move(fix.filename, fix.new_filename)
                 folder.sync()
-                apply_changes(folder, [_change(fix) for fix in renames if fix.after != fix.before])
+                apply_changes(folder, [_change(fix) for fix in in_place if fix.after != fix.before])
         return tuple(fix.new_filename for fix in self.fixes)
 
     def table(self) -> Table:
@@ -273,6 +278,16 @@ def _new_target(target: str, targets: Mapping[str, str]) -> str | None:
 
 def _change(fix: Fix) -> Change:
     return Change(fix.new_filename, fix.after, hashlib.sha256(fix.before).hexdigest())
+
+
+def _rename(folder: Folder, fix: Fix) -> list[Change]:
+    status = folder.status(fix.filename)
+    mode, modified = stat.S_IMODE(status.st_mode), status.st_mtime_ns if fix.after == fix.before else None
+    digest = hashlib.sha256(fix.before).hexdigest()
+    return [
+        Change(fix.new_filename, fix.after, absent=True, modified_ns=modified, mode=mode),
+        Change(fix.filename, None, digest, as_before=True),
+    ]
 
 
 def _recorded(folder: Folder, fix: Fix) -> list[Recorded]:

@@ -22,14 +22,13 @@ _SKIPPED_KEYS = frozenset(["title", "summary", "uuid"])  # the first two have co
 def page_texts(page: Page) -> tuple[str, ...]:
     """Return the texts of a page in the order of COLUMNS; together they hold every word of it."""
     front = page.frontmatter
-    title = page.title if page.title != page.name else ""
     summary = as_text(front.get("summary"))
     if page.frontmatter_error is not None:  # nobody can say what is a key there, but its words are to be found
         other = page.text[: max(0, len(page.text) - len(page.body))]
     else:
         others = (f"{key} {as_text(value)}" for key, value in front.items() if key not in _SKIPPED_KEYS)
         other = "\n".join(others)
-    return (page.name, title, summary, page.body, other)
+    return (page.name, page.title, summary, page.body, other)
 
 
 def folded_texts(page: Page) -> tuple[str, ...]:

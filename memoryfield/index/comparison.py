@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memoryfield.errors import PageNotFound
-from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.index.recipes import SPEC_LIMIT, cut_bytes
 from memoryfield.index.store import INODE_MASK, State
 
@@ -72,7 +72,11 @@ def compare(state: State, snapshot: Snapshot, *, retry_refused: bool = False) ->
             found.copies[filename] = like
         else:
             found.to_embed.append(filename)
-    found.gone.extend(filename for filename in known if filename not in snapshot.entries)
+    missing = [filename for filename in known if filename not in snapshot.entries]
+    if missing:
+        # Files that are there but no pages to us may be pages to another tool, which would embed them again for ever.
+        others = {skipped.filename for skipped in snapshot.skipped if not is_page_filename(skipped.filename)}
+        found.gone.extend(filename for filename in missing if filename not in others)
     return found
 
 

@@ -70,7 +70,7 @@ def _usable_rows(path: Path, model: schema.HasVectors, recipe: str, wanted: Coll
         meta = schema.check_schema(connection, path)
         if meta is not None:
             schema.check_model(meta, path, model, recipe)
-        elif not schema.has_pages(connection):
+        elif not schema.has_table(connection, "pages"):
             return found
         left = _CHECK_STEPS
 

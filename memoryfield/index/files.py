@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoryfield.display import Table
 from memoryfield.errors import ForeignIndex, IndexFileError, NewerSchema
+from memoryfield.format.names import is_page_filename
 from memoryfield.index import schema, store
 from memoryfield.index.connections import reading
 from memoryfield.index.recipes import PAGE, RECIPES, check_recipe
@@ -156,12 +157,13 @@ def pages_behind(path: Path, snapshot: Snapshot) -> int:
     wanted = {filename: entry.sha256 for filename, entry in snapshot.entries.items()}
     try:
         with reading(path) as (connection, _):
-            if schema.check_schema(connection, path) is None and not schema.has_pages(connection):
+            if schema.check_schema(connection, path) is None and not schema.has_table(connection, "pages"):
                 return len(wanted)
             held = store.hashes(connection)
     except (IndexFileError, OSError):
         return len(wanted)
-    return sum(held.get(name) != sha256 for name, sha256 in wanted.items()) + len(held.keys() - wanted.keys())
+    ghosts = [name for name in held if name not in wanted and is_page_filename(name)]
+    return sum(held.get(name) != sha256 for name, sha256 in wanted.items()) + len(ghosts)
 
 
 def inspect_index(path: Path) -> IndexState:
@@ -181,7 +183,7 @@ def inspect_index(path: Path) -> IndexState:
     try:
         with reading(path) as (connection, _):
             meta = schema.check_schema(connection, path)
-            if not schema.has_pages(connection):
+            if not schema.has_table(connection, "pages"):
                 return replace(found, state="empty")
             rows, length = connection.execute("SELECT count(*), max(length(embedding)) FROM pages").fetchone()
     except NewerSchema as error:

@@ -205,9 +205,9 @@ def _details(recipe: str, dimensions: int, prefix: str) -> str:
     return f"recipe {recipe}, {dimensions} dimensions, prefix {prefix!r}"
 
 
-def has_pages(connection: sqlite3.Connection) -> bool:
-    """Say whether the table of rows is there at all."""
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchone() is not None
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Say whether a table is there at all."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
 def prepare(connection: sqlite3.Connection) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memoryfield.format.snapshot import RACY_WINDOW_NS, Entry
+from memoryfield.index import schema
 from memoryfield.index.connections import Stamp
-from memoryfield.index.schema import HasVectors, Meta, check_model, check_schema, has_pages, mismatch
+from memoryfield.index.schema import HasVectors, Meta, check_model, check_schema, mismatch
 
 FLOAT32 = np.dtype("<f4")
 LONGEST_FILENAME = 255
@@ -22,7 +23,14 @@ _NOT_SEEN = (-1, -1, -1, -1)
 _BATCH = 256  # rows read at a time: large enough for numpy to work in bulk, small beside the matrix
 _SEEN = (
     "SELECT CAST(filename AS TEXT), CAST(sha256_hash AS BLOB), CAST(size AS INTEGER), CAST(mtime_ns AS INTEGER), "
-    "CAST(ctime_ns AS INTEGER), CAST(inode AS INTEGER), CAST(seen_ns AS INTEGER) FROM sync_state"
+    f"CAST(ctime_ns AS INTEGER), CAST(inode AS INTEGER), max(mtime_ns, ctime_ns) >= seen_ns - {RACY_WINDOW_NS} "
+    "FROM sync_state"
+)
+_NOTE = "INSERT OR REPLACE INTO sync_state VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+_NOTE_IF_CURRENT = (
+    "INSERT OR REPLACE INTO sync_state SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE "
+    "EXISTS (SELECT 1 FROM pages WHERE filename = ?1 AND sha256_hash = ?2) OR "
+    "EXISTS (SELECT 1 FROM refused WHERE filename = ?1 AND sha256_hash = ?2)"
 )
 _IS_VECTOR = "typeof(embedding) = 'blob' AND length(embedding) = :bytes"
 _HAS_NAME = f"typeof(filename) = 'text' AND length(filename) <= {LONGEST_FILENAME}"
@@ -85,35 +93,34 @@ def read_state(
     meta = check_schema(connection, path)
     if meta is not None:
         check_model(meta, path, model, recipe)
-    elif not has_pages(connection):
+    elif not schema.has_table(connection, "pages"):
         return State(stamp)
     entries: dict[str, Entry] = {}
-    racy: list[str] = []
+    racy: frozenset[str] = frozenset()
     refused: dict[str, str] = {}
-    if meta is not None:
-        for filename, sha, size, mtime, ctime, inode, seen in connection.execute(_SEEN):
-            entries[filename] = Entry(sha, size, mtime, ctime, inode)
-            if max(mtime, ctime) >= seen - RACY_WINDOW_NS:
-                racy.append(filename)
+    if meta is not None and schema.has_table(connection, "sync_state") and schema.has_table(connection, "refused"):
+        rows = connection.execute(_SEEN).fetchall()
+        entries = {row[0]: Entry._make(row[1:6]) for row in rows}
+        racy = frozenset([row[0] for row in rows if row[6]])
         reasons = "SELECT CAST(filename AS TEXT), CAST(reason AS TEXT) FROM refused"
         refused = {name: reason for name, reason in connection.execute(reasons) if name in entries}
         if trust and meta.counter == stamp.counter:
-            return State(stamp, meta, entries, frozenset(racy), refused)
-    rows: dict[str, Entry] = {name: entry for name, entry in entries.items() if name in refused}
+            return State(stamp, meta, entries, racy, refused)
+    current: dict[str, Entry] = {name: entry for name, entry in entries.items() if name in refused}
     modified: dict[str, str] = {}
     for filename, sha, last_modified in connection.execute(
         f"SELECT filename, sha256_hash, last_modified FROM pages WHERE {_HAS_NAME}"
     ):
         known = entries.get(filename)
         same = known is not None and known.sha256 == sha and filename not in refused
-        rows[filename] = known if same and known is not None else Entry(sha, *_NOT_SEEN)
+        current[filename] = known if same and known is not None else Entry(sha, *_NOT_SEEN)
         modified[filename] = last_modified
         refused.pop(filename, None)
     bad: dict[str, str] = {}
     for block in read_blocks(connection, path, model, recipe, has_meta=meta is not None):
         bad.update(block.misshapen)
         bad.update((block.filenames[number], why) for number, why in unusable(block.vectors).items())
-    return State(stamp, meta, rows, frozenset(racy), refused, bad, modified)
+    return State(stamp, meta, current, racy, refused, bad, modified)
 
 
 class Block(NamedTuple):
@@ -243,22 +250,21 @@ def write_modified(connection: sqlite3.Connection, filename: str, sha256: bytes,
     )
 
 
-def write_seen(connection: sqlite3.Connection, entries: Iterable[tuple[str, Entry]], seen_ns: int) -> None:
-    """Note the stat data that pages were found with; left out where the row is by now of another content."""
+def write_seen(
+    connection: sqlite3.Connection, entries: Iterable[tuple[str, Entry]], seen_ns: int, *, sure: bool = False
+) -> None:
+    """Note the stat data that pages were found with.
+
+    Args:
+        connection: The index, in a write transaction.
+        entries: Filenames and what was found.
+        seen_ns: When that was.
+        sure: The rows were written in this transaction; otherwise a row of another content is left out.
+    """
     connection.executemany(
-        "INSERT OR REPLACE INTO sync_state SELECT :name, :sha, :size, :mtime, :ctime, :inode, :seen WHERE "
-        "EXISTS (SELECT 1 FROM pages WHERE filename = :name AND sha256_hash = :sha) OR "
-        "EXISTS (SELECT 1 FROM refused WHERE filename = :name AND sha256_hash = :sha)",
+        _NOTE if sure else _NOTE_IF_CURRENT,
         [
-            {
-                "name": name,
-                "sha": entry.sha256,
-                "size": entry.size,
-                "mtime": entry.mtime_ns,
-                "ctime": entry.ctime_ns,
-                "inode": entry.inode & INODE_MASK,
-                "seen": seen_ns,
-            }
+            (name, entry.sha256, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode & INODE_MASK, seen_ns)
             for name, entry in entries
         ],
     )

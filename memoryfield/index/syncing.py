@@ -59,6 +59,7 @@ class Sync:
         progress: Called with pages done and pages to embed.
         retry_refused: Give the model another try on pages that it gave no usable vector for.
         refresh: Note newer stat data for pages whose earlier ones were too young to prove anything.
+        has_written: Whether anything was written.
     """
 
     source: PageSource
@@ -70,11 +71,11 @@ class Sync:
     progress: Progress | None = None
     retry_refused: bool = False
     refresh: bool = False
+    has_written: bool = False
 
     _known: dict[str, Entry] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)
     _counter: int = 0
-    _written: bool = False
     _verified: bool = True
     _added: list[str] = field(default_factory=list)
     _updated: list[str] = field(default_factory=list)
@@ -119,7 +120,7 @@ class Sync:
 
     def state_after(self, stamp_now: Stamp | None) -> store.State | None:
         """Return what the index holds now, or None where that has to be read again."""
-        if not self._written:
+        if not self.has_written:
             # Rows of a stranger that were found good; what we know of the pages is now in memory only.
             now = self.snapshot.entries
             known = self._known.items()
@@ -281,15 +282,13 @@ class Sync:
     ) -> None:
         entries = self.snapshot.entries
         rows = []
-        for page in pages:
+        for page in self._still_the_same(pages):
             entry = entries[page.filename]
-            if self._hash_now(page.filename) != entry.sha256:
-                self._waiting.append(page.filename)
-            elif page.filename in vectors:
-                text = self._modified_text(page.filename, entry)
-                rows.append(
-                    store.Row(page.filename, frontmatter_json(page), text, entry.sha256, vectors[page.filename])
-                )
+            if page.filename in vectors:
+                # The system's own float, as the reference tool takes it (FORMAT X3).
+                text = page.modified.isoformat() if page.modified is not None else modified_text(entry.mtime_ns)
+                vector = vectors[page.filename]
+                rows.append(store.Row(page.filename, frontmatter_json(page), text, entry.sha256, vector))
             else:
                 rows.append(store.Row(page.filename, "", "", entry.sha256, b""))
         if not rows:
@@ -306,7 +305,7 @@ class Sync:
                 if not row.embedding:
                     store.write_refused(connection, row.filename, row.sha256, problems[row.filename])
             seen = [(row.filename, entries[row.filename]) for row in written]
-            store.write_seen(connection, seen, self.snapshot.taken_ns)
+            store.write_seen(connection, seen, self.snapshot.taken_ns, sure=True)
         for row in written:
             if row.embedding:
                 self._done(row.filename, reused=reused)
@@ -315,6 +314,18 @@ class Sync:
             else:
                 self._known[row.filename] = entries[row.filename]
                 self._refused[row.filename] = problems[row.filename]
+
+    def _still_the_same(self, pages: Sequence[Page]) -> list[Page]:
+        """Return the pages that are on disk as they were embedded; the others wait (FORMAT X9)."""
+        entries = self.snapshot.entries
+        if len(pages) * 4 > len(entries):  # then one look at all pages is cheaper than one at each of these
+            now = self.source.snapshot(known=self.snapshot).entries
+            hashes = {filename: entry.sha256 for filename, entry in now.items()}
+        else:
+            hashes = {page.filename: self._hash_now(page.filename) or b"" for page in pages}
+        same = [page for page in pages if hashes.get(page.filename) == entries[page.filename].sha256]
+        self._waiting += [page.filename for page in pages if hashes.get(page.filename) != entries[page.filename].sha256]
+        return same
 
     def _done(self, filename: str, *, reused: bool) -> None:
         had_row = filename in self.state.entries and filename not in self.state.refused
@@ -358,7 +369,7 @@ class Sync:
             self._meta = schema.next_meta(meta, self.embedder, self.recipe, told)
             schema.write_meta(connection, self._meta)
         self._counter = counter
-        self._written = True
+        self.has_written = True
 
     def _modified_text(self, filename: str, entry: Entry) -> str:
         """Return ``last_modified`` as the reference tool works it out, from the system's own float (FORMAT X3)."""

@@ -68,6 +68,7 @@ class VectorIndex:
         self._vectors: Vectors | None = None
         self._snapshot: Snapshot | None = None
         self._distrusted: Stamp | None = None
+        self._settled: tuple[store.State, Snapshot] | None = None
         self._unchanged: tuple[Snapshot, SyncReport] | None = None
         self._is_cut: dict[bytes, bool] = {}
 
@@ -125,7 +126,11 @@ class VectorIndex:
             if snapshot is None:
                 snapshot = self.source.snapshot(known=self._known(state, verify), verify=verify)
             idle = not state.bad and not (retry_refused and state.refused) and not (state.racy and not verify)
-            if idle and state.modified is None and state.entries == snapshot.entries:
+            if (
+                idle
+                and state.modified is None
+                and (state.entries == snapshot.entries or self._is_settled(state, snapshot))
+            ):
                 return replace(self._unchanged_report(state, snapshot), seconds=time.perf_counter() - started)
             run = Sync(
                 self.source,
@@ -141,9 +146,21 @@ class VectorIndex:
             self._state = None  # an interruption leaves an unknown state
             report = run.run()
             self._state = run.state_after(self._watch.stamp())
+            if self._state is not None and not (run.has_written or report.waiting or report.refused):
+                self._settled = (self._state, snapshot)
             self._snapshot = snapshot
             cut = cut_pages(self.source, snapshot, self.recipe, self._is_cut)
             return replace(report, cut=cut, seconds=time.perf_counter() - started)
+
+    def _is_settled(self, state: store.State, snapshot: Snapshot) -> bool:
+        """Say whether an earlier sync found nothing to do between these two (rows of files that are no pages to us)."""
+        settled = self._settled
+        return (
+            settled is not None
+            and settled[0] is state
+            and settled[1].entries == snapshot.entries
+            and settled[1].skipped == snapshot.skipped
+        )
 
     def _unchanged_report(self, state: store.State, snapshot: Snapshot) -> SyncReport:
         """Return the report of a sync with nothing to do; the lists of names are made once."""
@@ -220,7 +237,7 @@ class VectorIndex:
                 meta = schema.check_schema(connection, self.path)
                 if meta is not None:
                     schema.check_model(meta, self.path, self.embedder, self.recipe)
-                elif not schema.has_pages(connection):
+                elif not schema.has_table(connection, "pages"):
                     return self._none(stamp)
                 else:
                     self._check_name()

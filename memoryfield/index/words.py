@@ -6,6 +6,7 @@ SQLite's tokenizer does afterwards (case, English stems) is not repeated here.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -68,6 +69,8 @@ _CYRILLIC = (0x0400, 0x052F)
 # How many characters of an unbroken run make a term: two ideographs are a word; elsewhere a syllable takes several.
 _WINDOW_IDEOGRAPHIC, _WINDOW_OTHER = 2, 4
 _LONGEST_PHRASE = 24  # tokens
+_MOST_JOINED = 6  # words; what is longer is a path or a line of code, which is not repeated word for word
+_ENDING = re.compile("['’](?:s|t|m|d|re|ve|ll)(?=\\W*$)", re.IGNORECASE)
 MOST_TERMS = 200  # somebody pastes a page as a question; the rest adds nothing
 
 
@@ -121,22 +124,26 @@ def starts(text: str) -> list[int]:
 def query_terms(query: str) -> list[str]:
     """Return the terms of a question as FTS5 phrases, each in quotes and nothing in them that is syntax.
 
-    Words are terms. A run of a script without spaces is one term if it is short; of a longer one every piece of two
-    characters (four in the scripts of South-East Asia) is a term, and so is the whole.
+    Words are terms, without an English ending such as ``'s``. Words that stand together without a blank
+    (``path_join``, ``gen-itgc``) are terms one by one and as a whole. A run of a script without spaces is one term if
+    it is short; of a longer one every piece of two characters (four in the scripts of South-East Asia) is a term, and
+    so is the whole.
     """
     terms: dict[str, None] = {}
-    for word, window in _words(display_text(query)):
-        tokens = [token for part in fold(word).split() for token in _alphanumeric(part)]
-        if not tokens:
-            continue
-        if window and len(tokens) > window:
-            for start in range(len(tokens) - window + 1):
-                terms.setdefault(_phrase(tokens[start : start + window]), None)
-            if len(tokens) <= _LONGEST_PHRASE:
-                terms.setdefault(_phrase(tokens), None)
-        else:
-            for piece in [tokens] if window else [[token] for token in tokens]:
-                terms.setdefault(_phrase(piece), None)
+    for chunk in display_text(query).split():
+        words: list[str] = []
+        for run, window in _runs(_ENDING.sub("", chunk)):
+            tokens = [token for part in fold(run).lower().split() for token in _alphanumeric(part)]
+            if not window:
+                words += tokens
+                terms.update((_phrase([token]), None) for token in tokens)
+                continue
+            last = max(1, len(tokens) - window + 1)
+            terms.update((_phrase(tokens[start : start + window]), None) for start in range(last if tokens else 0))
+            if window < len(tokens) <= _LONGEST_PHRASE:
+                terms[_phrase(tokens)] = None
+        if 1 < len(words) <= _MOST_JOINED:
+            terms[_phrase(words)] = None
         if len(terms) >= MOST_TERMS:
             break
     return list(terms)[:MOST_TERMS]
@@ -146,11 +153,11 @@ def _phrase(tokens: Sequence[str]) -> str:
     return '"' + " ".join(tokens) + '"'
 
 
-def _words(query: str) -> Iterator[tuple[str, int]]:
+def _runs(chunk: str) -> Iterator[tuple[str, int]]:
     """Yield runs of characters of one kind; with each the length of its terms, 0 for a word of a script with spaces."""
     run: list[str] = []
     kind = -1
-    for character in query:
+    for character in chunk:
         now = _kind(character)
         if now != kind and run:
             yield "".join(run), kind

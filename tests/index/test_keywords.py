@@ -390,8 +390,10 @@ def test_several_threads_at_once(notes: PageDirectory) -> None:
 
 
 def test_terms_are_quoted_and_few() -> None:
-    assert query_terms("Boat, boat! BOAT") == ['"Boat"', '"boat"', '"BOAT"']
-    assert query_terms('a "b" OR c*') == ['"a"', '"b"', '"OR"', '"c"']
+    assert query_terms("Boat, boat! BOAT") == ['"boat"']
+    assert query_terms('a "b" OR c*') == ['"a"', '"b"', '"or"', '"c"']
+    assert query_terms("Carmen's don't, we’ll.") == ['"carmen"', '"don"', '"we"']
+    assert query_terms("gen-itgc l'été") == ['"gen"', '"itgc"', '"gen itgc"', '"l"', '"ete"', '"l ete"']
     assert query_terms("悬空") == ['"悬 空"'] and query_terms("悬") == ['"悬"']
     assert len(query_terms(" ".join(f"w{number}" for number in range(5000)))) == 200
 

@@ -591,3 +591,19 @@ def test_index_in_a_place_of_ones_own(field: PageDirectory, toy_model: Model, tm
     index.sync()
     assert place.exists() and not (field.path / "toy-model.sqlite3").exists()
     assert VectorIndex(field, toy_model(), path=place).sync().changed is False
+
+
+def test_rows_of_files_that_are_pages_to_others_only_stay_P1_P2_X4(field: PageDirectory, toy_model: Model) -> None:
+    model = toy_model()
+    index = VectorIndex(field, model)
+    index.sync()
+    (field.path / "Bad Name.md").write_text("not a page to us\n")
+    values = ("Bad Name.md", "null", "2026", hashlib.sha256(b"not a page to us\n").digest(), b"x" * 384)
+    query(index.path, "INSERT INTO pages VALUES (?, ?, ?, ?, ?)", *values)
+    for fresh in (index, VectorIndex(field, model)):
+        assert fresh.sync().changed is False and len(fresh.vectors()) == 5
+    before = index.path.read_bytes()
+    assert index.sync().unchanged == index.vectors().names and index.path.read_bytes() == before
+    (field.path / "Bad Name.md").rename(field.path / "good-name.md")
+    report = index.sync()
+    assert report.added == report.reused == ("good-name",) and report.removed == ("Bad Name",)

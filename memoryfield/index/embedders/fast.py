@@ -109,7 +109,8 @@ class FastEmbedder:
 
     def _pooled(self, calls: list[_Ids]) -> Iterator[Matrix]:
         workers = min(core_count(), max(1, _TOKENS_IN_FLIGHT // max(call.size for call in calls)))
-        if len(calls) < 2 * workers or workers == 1:
+        # Alone wastes cores where there are fewer calls than cores; together scales badly beyond a few cores.
+        if workers == 1 or len(calls) <= max(2, workers // 2):
             run = self._network.together()
             yield from (run(call) for call in calls)
             return

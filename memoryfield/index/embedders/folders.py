@@ -120,8 +120,15 @@ def local_copy(source: str) -> tuple[Path, str] | None:
 
 def _complete(snapshot: Path) -> bool:
     """Whether a download went through: parts, configuration and weights are there."""
-    if not (snapshot / "config.json").is_file() or not (snapshot / "modules.json").is_file():
+    if not (snapshot / "config.json").is_file():
         return False
+    parts = _json(snapshot / "modules.json", [])
+    for part in parts if isinstance(parts, list) else []:
+        if not isinstance(part, dict):
+            return False
+        place, kind = str(part.get("path", "")), str(part.get("type", ""))
+        if place and kind.endswith((".Pooling", ".Dense")) and not (snapshot / place / "config.json").is_file():
+            return False
     names = [name for name in ("model.safetensors", "pytorch_model.bin") if (snapshot / name).is_file()]
     index = _json(snapshot / "model.safetensors.index.json", {})
     pieces: Mapping[str, str] = index.get("weight_map", {}) if isinstance(index, dict) else {}

@@ -24,7 +24,7 @@ from memoryfield.index.embedders.transport import Endpoint, Rejected, is_loopbac
 
 OLLAMA_PORT = 11434
 _BATCH_TEXTS = 32
-_BATCH_BYTES = 256 * 1024
+_BATCH_BYTES = 64 * 1024  # a slow server takes some seconds for each page of 8 kB
 _TOO_LONG = ("context length", "too long", "too large", "maximum context", "exceed", "max_tokens", "input length")
 _TEXT_ITSELF = (400, 413, 422, 500)  # may be about one text; other errors are about the server or the key
 _HALVINGS = 4
@@ -152,7 +152,7 @@ class OllamaEmbedder(_HttpEmbedder):
         document_prefix: str | None = None,
         query_prefix: str | None = None,
         max_tokens: int | None = None,
-        timeout: float = 120.0,
+        timeout: float = 300.0,
     ) -> None:
         """Connect, and ask the server what it knows of the model.
 
@@ -222,7 +222,7 @@ class OpenAIEmbedder(_HttpEmbedder):
         document_prefix: str | None = None,
         query_prefix: str | None = None,
         max_tokens: int | None = None,
-        timeout: float = 120.0,
+        timeout: float = 300.0,
     ) -> None:
         """Connect, and embed one text to learn the dimensions.
 

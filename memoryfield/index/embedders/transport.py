@@ -52,7 +52,7 @@ class Endpoint:
 
     url: str
     key: str = field(default="", repr=False)
-    timeout: float = 120.0
+    timeout: float = 300.0
 
     def __post_init__(self) -> None:
         try:
@@ -97,8 +97,9 @@ class Endpoint:
                     raise
                 wait = max(pause, min(error.retry_after, _LONGEST_PAUSE))
             except Unreachable as error:
-                if pause is None or isinstance(error.__cause__, ConnectionRefusedError):
-                    raise  # nobody listens there: that does not change within a second
+                # Where nobody listens, a second changes nothing; a wait for nothing is not repeated.
+                if pause is None or isinstance(error.__cause__, ConnectionRefusedError | TimeoutError):
+                    raise
                 wait = pause
             time.sleep(wait)
         raise AssertionError("unreachable")
@@ -123,10 +124,10 @@ class Endpoint:
             with error:
                 raise self._rejected(error) from None
         except urllib.error.URLError as error:
-            cause = error.reason if isinstance(error.reason, BaseException) else None
+            cause = error.reason if isinstance(error.reason, BaseException) else error
             raise Unreachable(f"{self.shown} does not answer: {self._safe(error.reason)}") from cause
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.shown} broke off: {self._safe(error) or type(error).__name__}") from None
+            raise Unreachable(f"{self.shown} broke off: {self._safe(error) or type(error).__name__}") from error
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):

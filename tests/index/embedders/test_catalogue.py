@@ -80,6 +80,10 @@ def test_a_model_of_the_hubs_cache(hub: Path, tiny_nomic: Path, keep_exports: Pa
 
 def test_half_a_download_is_no_model(hub: Path, tiny_nomic: Path) -> None:
     place = _into_hub_cache(tiny_nomic, "nomic-ai/nomic-embed-text-v1.5", hub)
+    (place / "1_Pooling" / "config.json").rename(place / "elsewhere.json")
+    assert folders.hub_folder("nomic-ai/nomic-embed-text-v1.5") is None
+    (place / "elsewhere.json").rename(place / "1_Pooling" / "config.json")
+    assert folders.hub_folder("nomic-ai/nomic-embed-text-v1.5") == place
     (place / "model.safetensors").unlink()
     assert folders.hub_folder("nomic-ai/nomic-embed-text-v1.5") is None
     assert not models()[0].ready

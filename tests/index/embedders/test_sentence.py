@@ -105,6 +105,13 @@ def test_loading_and_embedding_print_nothing(tiny_nomic: Path, capfd: pytest.Cap
     assert after == before, "what was set for the user is as it was"
 
 
+def test_a_plain_transformers_folder(tiny_nomic: Path) -> None:
+    """Without a list of parts, sentence-transformers takes the mean of the tokens."""
+    embedder: Any = load_model(tiny_nomic.parent / "plain")
+    assert embedder.backend == "torch" and "parts unknown" in embedder.backend_note
+    assert np.allclose(embedder.embed_query("merge"), _raw(tiny_nomic, ["merge"])[0], atol=1e-6)
+
+
 def test_not_a_model_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelNotReady, match=r"neither modules\.json nor config.json"):
         load_model(tmp_path)
