@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from textwrap import dedent
 from typing import Literal
 
 from memoryfield.curate.sentences import sentence_key, split_sentences
@@ -23,6 +24,7 @@ _DELIMITER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|
 _DEFINITION = re.compile(r" {0,3}\[\^?[^\[\]\n]{1,200}\]:")
 _HTML = re.compile(r" {0,3}<(?:!--|/?[a-zA-Z][\w-]*[\s>/])")
 _QUOTE = re.compile(r" {0,3}>")
+_QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ ]?)+")
 _CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -191,7 +193,10 @@ def _block(all_lines: list[Line], i: int, titles: dict[int, Heading]) -> tuple[K
         )
     if "|" in line.text and i + 1 < len(all_lines) and _is_delimiter(all_lines[i + 1]):
         return "table", _while(all_lines, i, lambda other: "|" in other.text and not other.in_code)
-    return "paragraph", _while(all_lines, i, lambda other: not _interrupts(other, titles))
+    j = i + 1
+    while j < len(all_lines) and not _interrupts(all_lines, j, titles):
+        j += 1
+    return "paragraph", j
 
 
 def _while(all_lines: list[Line], i: int, holds: Callable[[Line], bool]) -> int:
@@ -205,11 +210,14 @@ def _is_delimiter(line: Line) -> bool:
     return "-" in line.text and _DELIMITER.match(line.text) is not None and not line.in_code
 
 
-def _interrupts(line: Line, titles: dict[int, Heading]) -> bool:
+def _interrupts(all_lines: list[Line], j: int, titles: dict[int, Heading]) -> bool:
     """Whether a line ends the paragraph above it."""
+    line = all_lines[j]
     if line.in_code or not line.text.strip() or line.start in titles or _QUOTE.match(line.text):
         return True
-    if _RULE.match(line.text):
+    if _RULE.match(line.text) or line.text.lstrip().startswith("<!--"):
+        return True
+    if "|" in line.text and j + 1 < len(all_lines) and _is_delimiter(all_lines[j + 1]):
         return True
     marker = _MARKER.match(line.text)
     indented = marker is not None and len(marker[1]) > 3
@@ -256,13 +264,18 @@ def _sentences(block: Block) -> Iterator[Sentence]:
     if block.kind == "heading":
         if block.title.strip():
             yield Sentence(block.title, sentence_key(block.title), 0, len(block.text), "heading")
-    elif block.kind in ("code", "definition", "html"):
-        bare = "\n".join(line.rstrip() for line in block.text.split("\n"))
-        yield Sentence(block.text, f"{block.kind}\n{bare}", 0, len(block.text), block.kind)
+    elif block.kind == "code":
+        yield Sentence(block.text, _code_key(block.text), 0, len(block.text), block.kind)
+    elif block.kind in ("definition", "html"):
+        yield Sentence(block.text, sentence_key(block.text), 0, len(block.text), block.kind)
     elif block.kind == "table":
         yield from _rows(block)
     else:
-        for start, end in _leaves(block):
+        for start, end, in_code in _leaves(block):
+            if in_code:
+                text = block.text[start:end]
+                yield Sentence(text, _code_key(text), start, end, block.kind)
+                continue
             for first, last in split_sentences(block.text[start:end]):
                 text = block.text[start + first : start + last]
                 yield Sentence(text, sentence_key(text), start + first, start + last, block.kind)
@@ -278,23 +291,29 @@ def _rows(block: Block) -> Iterator[Sentence]:
         offset += len(row) + 1
 
 
-def _leaves(block: Block) -> Iterator[tuple[int, int]]:
-    """Yield the pieces of a paragraph, list or quotation that hold no line of another list item, and no blank line."""
+def _code_key(text: str) -> str:
+    """Return code as it is compared: indentation counts, that of the whole does not."""
+    rows = [_QUOTE_MARKS.sub("", row).rstrip() for row in text.split("\n")]
+    return "code\n" + dedent("\n".join([rows[0].lstrip(), dedent("\n".join(rows[1:]))]))
+
+
+def _leaves(block: Block) -> Iterator[tuple[int, int, bool]]:
+    """Yield the pieces of a list or quotation that hold no line of another item, no blank line, or are code."""
     if block.kind == "paragraph":
-        yield 0, len(block.text)
+        yield 0, len(block.text), False
         return
     start = end = 0
     in_code = False
     for line in lines(block.text):
         text = line.text.lstrip(" \t>") if block.kind == "quote" else line.text
         marker = None if line.in_code else _MARKER.match(text)
-        begins = marker is not None or line.in_code != in_code or not text.strip()
+        begins = marker is not None or line.in_code != in_code or not (text.strip() or line.in_code)
         if begins and end > start:
-            yield start, end
+            yield start, end, in_code
         if begins:
             skipped = len(line.text) - len(text) + (marker.end() if marker is not None else 0)
             start = line.start + skipped
         end = line.start + len(line.text)
         in_code = line.in_code
     if end > start:
-        yield start, end
+        yield start, end, in_code

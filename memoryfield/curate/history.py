@@ -39,12 +39,12 @@ def keep_history(directory: PageDirectory, *, who: str | None = None) -> History
         who: Who makes the changes; by default the name of the user.
 
     Returns:
-        The history. A field that cannot be mended now, since another process is writing in it or it is read only, is
-        mended when its lock is taken next.
+        The history. Opening a field never fails for its history: what cannot be mended now, since another process is
+        writing in the field or it is read only, is mended when its lock is taken next.
     """
     history = History(directory, who=who)
     directory.journal = history
-    with contextlib.suppress(FieldError, HistoryError):
+    with contextlib.suppress(MemoryfieldError):
         history.recover(timeout=1.0)
     return history
 

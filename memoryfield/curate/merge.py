@@ -390,7 +390,8 @@ def plan_merge(
         parts.append(Part(page.name, page.title, day_of(page), body))
         said.append(line)
     weaver = Weaver(parts[0])
-    weaver.end_with(SOURCES, source_lines(survivor, stays=True, said=[said[0]] if said[0] else []))
+    if said[0] or f"\n- `{survivor.name}`" not in parts[0].body:  # not named by an earlier merge
+        weaver.end_with(SOURCES, source_lines(survivor, stays=True, said=[said[0]] if said[0] else []))
     for part in parts[1:]:
         weaver.add(part)
     for page, line in zip(absorbed, said[1:], strict=True):
@@ -446,7 +447,8 @@ def _ordered(pages: Sequence[Page], into: str | None, directory: PageDirectory) 
     else:
         linked: Counter[str] = Counter()
         for other in directory.pages():
-            if other.name not in by_name:
+            lower = other.raw.lower()
+            if other.name not in by_name and any(name.encode() in lower for name in by_name):
                 linked.update(link.page for link in links(other.raw) if link.page in by_name)
         survivor, why = choose_survivor(pages, linked)
     rest = sorted((page for page in pages if page is not survivor), key=lambda page: (page.created or "~", page.name))

@@ -9,13 +9,22 @@ the result and does.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from memoryfield.curate.blocks import Block, Sentence, list_items, read_blocks, table_parts, write_blocks
+from memoryfield.curate.blocks import (
+    Block,
+    Sentence,
+    body_sentences,
+    list_items,
+    read_blocks,
+    table_parts,
+    write_blocks,
+)
 from memoryfield.curate.contradictions import Likeness, likeness
-from memoryfield.curate.sentences import is_short, sentence_key, words
+from memoryfield.curate.sentences import is_short, sentence_key, split_sentences, words
 from memoryfield.display import plain
 
 SOURCES = "Sources"
@@ -98,6 +107,8 @@ class Weaver:
         self.first = first
         self.resemblances: list[Resemblance] = []
         self.too_long = False
+        self._apart = False  # the page that is taken in stays together under its title
+        self._seen = [first]
         self._marks: dict[str, str] = {}  # what to put behind sentences that stay where they are, by key
         self._days = {first.name: first.day}
         self._lead = 1 if _has_title(self.sections) else 0
@@ -119,6 +130,8 @@ class Weaver:
         titles = {sentence_key(part.title), theirs[lead].key}
         ours = {sentence_key(self.first.title), self.sections[self._lead].key}
         titled: Section | None = None
+        self._apart = not titles & ours - {""} and self._is_another(part, theirs[lead + 1 :])
+        self._seen.append(part)
         if titles & ours - {""}:
             self._merge_into(self.sections[self._lead], intro, matched=True)
         else:
@@ -126,7 +139,7 @@ class Weaver:
             titled = Section(_heading(self._level, title, part.name))
             self._merge_into(titled, intro, matched=False)
             # A page that shares no heading stays together, under its title.
-            apart = not any(self._match(section, None, set()) for section in theirs[lead + 1 :])
+            apart = self._apart or not any(self._match(section, None, set()) for section in theirs[lead + 1 :])
             if titled.blocks or (apart and any(not self._is_known(section) for section in theirs[lead + 1 :])):
                 self._place_end(titled)
             else:
@@ -163,6 +176,25 @@ class Weaver:
             trail.append((section.level, target))
             cursor = target
 
+    def _is_another(self, part: Part, sections: Sequence[Section]) -> bool:
+        """Whether a page of another title tells of another case: its values would be read as those of the first.
+
+        It contradicts what is there, or has answers of a few words under a heading that is there too.
+        """
+        present = self._present()
+        for section in sections:
+            fresh = [s for block in section.blocks for s in block.sentences if s.key not in present]
+            if self._match(section, None, set()) is not None and any(_is_bare(s.text) for s in fresh):
+                return True
+        if self.too_long:
+            return False
+        theirs = [part.title, *(s.text for s in body_sentences(part.body) if s.key not in present)]
+        for other in self._seen:
+            for text in (other.title, *(s.text for s in body_sentences(other.body))):
+                if any(likeness(text, mine) == "conflict" for mine in theirs):
+                    return True
+        return False
+
     def _count(self, sections: Sequence[Section]) -> int:
         return sum(len(block.sentences) for section in sections for block in section.blocks)
 
@@ -171,7 +203,7 @@ class Weaver:
         return all(key in present for block in section.blocks for key in block.keys)
 
     def _match(self, section: Section, above: Section | None, used: set[int]) -> Section | None:
-        if not section.key:
+        if not section.key or self._apart:
             return None
         inside = self._under(above) if above is not None else self.sections[self._lead + 1 :]
         return next((s for s in inside if s.key == section.key and id(s) not in used), None)
@@ -294,7 +326,7 @@ class Weaver:
         if found is None:
             return False
         section, block, other, kind = found
-        if not alone and not (matched and section is target):
+        if self._apart or (not alone and not (matched and section is target)):
             marker = self._marker(kind, block.origin, origin, other.text)
             self.resemblances.append(_pair(kind, other, block.origin, sentence, origin, marker))
             if marker:
@@ -354,6 +386,8 @@ class Weaver:
             single = piece.sentences[0] if len(piece.sentences) == 1 else None
             if single is not None and self._resembles(single, block.origin, target, matched, True):
                 continue
+            if single is not None and single.key in self._marks:
+                item += f"\n  - {self._marks.pop(single.key)}"
             fresh.append(item)
         if not fresh:
             return
@@ -509,11 +543,22 @@ def _swap(section: Section, old: Block, new: Block) -> Block:
 
 
 def _after(text: str, place: int, addition: str) -> str:
-    """Put a sentence behind a place, on a line of its own where the lines there are."""
+    """Put a sentence behind the one that ends at a place, so that both can be told apart.
+
+    On the same line where a full stop stands there, else on a line or in a paragraph of its own.
+    """
     rest = text[place:]
+    wide = bool(place) and text[place - 1] in "。！？"
+    glues = ["" if wide else " ", "\n", "\n\n"]
     if rest.startswith("\n") and "\n" in text.strip():
-        return f"{text[:place]}\n{addition}{rest}"
-    glue = "" if place and text[place - 1] in "。！？" else " "
+        glues = glues[1:]
+    for glue in glues:
+        begin = place + len(glue)
+        spans = split_sentences(text[:place] + glue + addition)
+        if any(end == place for _, end in spans) and any(start == begin for start, _ in spans):
+            break
+    if glue == "\n\n" and rest:
+        rest = "\n\n" + rest.lstrip()
     return f"{text[:place]}{glue}{addition}{rest}"
 
 
@@ -529,6 +574,11 @@ def _only(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
 
 def _first_cell(row: Sentence) -> str:
     return row.key.split("\n", 1)[1].split(" | ")[0]
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a sentence is a value without a word of what it is the value of."""
+    return is_short(text) and not re.search(r"[:：]\s*\S", text)
 
 
 def _item_at(items: Sequence[str], place: int) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+import string
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -54,13 +56,17 @@ def find_secrets(page: Page) -> tuple[Secret, ...]:
 
 def secret_spans(text: str) -> list[tuple[int, int, str, str]]:
     """Return begin, end, kind and a form that can be shown of each secret in *text*, in order, none inside another."""
-    taken: list[tuple[int, int, str, str]] = []
-    lower = text.casefold() if len(text.casefold()) == len(text) else text.lower()
+    found: list[Place] = []
+    taken: list[tuple[int, int]] = []  # sorted, apart from each other
+    lower = text.lower() if len(text.lower()) == len(text) else text.translate(_LOWER)
     for finder in (_known, _blocks, _addresses, _headers, _assignments):
         for start, end, kind, prefix in finder(text, lower):
-            if not any(start < other_end and other_start < end for other_start, other_end, *_ in taken):
-                taken.append((start, end, kind, f"{prefix}… ({end - start} characters)"))
-    return sorted(taken)
+            place = bisect_left(taken, (start, end))
+            after_last = place == 0 or taken[place - 1][1] <= start
+            if after_last and (place == len(taken) or taken[place][0] >= end):
+                taken.insert(place, (start, end))
+                found.append((start, end, kind, f"{prefix}… ({end - start} characters)"))
+    return sorted(found)
 
 
 def redacted(text: str) -> str:
@@ -72,6 +78,8 @@ def redacted(text: str) -> str:
     return "".join([*parts, text[position:]])
 
 
+# Some capitals have a longer lower case ("İ"): then only ASCII is lowered, so that places stay the same.
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 # Kind, a text that must be there at all (searching for it is cheap), prefix, what follows it.
@@ -113,22 +121,24 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
     ("Telegram bot token", ":AA", r"[A-Za-z0-9_-]{32,33}"),
     ("JSON web token", "eyJ", r"[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{20,1000}"),
 )
-_KNOWN = tuple(
-    (
-        kind,
-        prefix,
-        re.compile(
-            (r"(?<![\w.-])\d{8,10}" if kind.startswith("Telegram") else "" if "/" in prefix else r"(?<![A-Za-z0-9_])")
-            + re.escape(prefix)
-            + f"({rest})"
-            + ("" if rest.endswith("1000}") else r"(?![A-Za-z0-9_])")
-        ),
-    )
-    for kind, prefix, rest in _FORMS
-)
+
+
+def _form(prefix: str, rest: str) -> re.Pattern[str]:
+    """Return the pattern of a known form: the prefix at the begin of a word, and the rest up to the end of one."""
+    before, after = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+    if prefix == ":AA":
+        before = r"(?<![\w.-])\d{8,10}"
+    elif prefix == "eyJ":
+        before = r"(?<![\w.-])"  # in a row of them, only the first is tried
+    elif "/" in prefix:
+        before = ""
+    return re.compile(f"{before}{re.escape(prefix)}({rest}){after}")
+
+
+_KNOWN = tuple((kind, prefix, _form(prefix, rest)) for kind, prefix, rest in _FORMS)
 _PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n)"
-    r"[\s\S]{0,400}?[A-Za-z0-9+/=]{40}(?:[^-]{0,20000}-----END )?"
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:\s|\\n|[>|]|[A-Z][A-Za-z-]{2,30}: [^\n]{0,200}\n){1,60}[A-Za-z0-9+/=]{40}(?:[^-]{0,20000}-----END )?"
 )
 _ADDRESS = re.compile(
     r"(?<![A-Za-z0-9+.-])([a-z][a-z0-9+.-]{1,20})://([^\s:/@?#\"'`<>\[\]]{0,80}):([^\s:/@?#\"'`<>]{3,200})@([\w.\[-]{1,200})"
@@ -138,7 +148,7 @@ _ASSIGNED = re.compile(
     r"(?<![a-z0-9])([a-z0-9_.-]{0,40}?(?:passwords?|passwd|passphrase|pwd|secrets?|tokens?|api[_ -]?keys?"
     r"|access[_ -]?keys?|secret[_ -]?keys?|private[_ -]?keys?|auth[_ -]?keys?|credentials?)"
     r"(?:[_.-]?[a-z0-9]{1,12}){0,2})"
-    r"[\"'`*]{0,3}[ \t]{0,4}(?::=|=>|=|:)[ \t]{0,4}[*]{0,2}([\"'`]?)"
+    r"[\"'`*]{0,3}[ \t]{0,4}(?::=|=>|=|:)[*]{0,2}[ \t]{0,4}([\"'`]?)"
 )
 _VALUE = re.compile(r"[^\s\"'`,;|<>()\[\]{}]{8,512}")
 _NAMES_NO_SECRET = re.compile(
@@ -147,8 +157,9 @@ _NAMES_NO_SECRET = re.compile(
 )
 _PASSWORD_NAME = re.compile(r"passw|passphrase|pwd")
 _PLACEHOLDER = re.compile(
-    r"example|sample|dummy|placeholder|changeme|change[_-]me|replace|redacted|your|insert|todo|fixme|foobar|my[_-]?"
-    r"|xxx|\*{3}|\.{3}|…|•|123456|abcdef|abc123|not[_-]?real|fake|password|passwort|secret|s3cr3t|token|hunter2|p@ss|passw0rd|p4ss|undefined|null"
+    r"example|sample|dummy|placeholder|changeme|change[_-]me|replace|redacted|your|insert|todo|fixme|foobar|my[_-]"
+    r"|xxx|\*{3}|\.{3}|…|•|123456|abcdef|abc123|not[_-]?real|fake|password|passwort"
+    r"|secret|s3cr3t|token|hunter2|p@ss|passw0rd|p4ss|undefined|null"
 )
 _REFERENCE = re.compile(
     r"[$%&@~/\\]|[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)+\Z|(?:process|os|env|config|settings)\b", re.I
@@ -202,9 +213,9 @@ def _assignments(text: str, lower: str) -> Iterator[Place]:
         found = _VALUE.match(text, match.end())
         if found is None or _NAMES_NO_SECRET.search(name):
             continue
-        value = found[0].rstrip(".:!?*_")
+        value = found[0].rstrip("*")
         after = text[found.end() : found.end() + 1]
-        if after in ("(", "[", "{", "<") and after:  # a call, an element or a tag: code, not a value
+        if after and after in "([{<":  # a call, an element or a tag: code, not a value
             continue
         if match[2] and after != match[2]:  # in quotes that do not close behind it: several words
             continue

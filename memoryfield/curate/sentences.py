@@ -122,7 +122,7 @@ def _is_meant(text: str, newline: int) -> bool:
     """Whether the author ended the line on purpose, rather than wrapping at the margin."""
     begin = text.rfind("\n", 0, newline) + 1
     line = text[begin:newline]
-    following = text[newline + 1 : newline + 201].split(None, 1)
+    following = text[newline + 1 : newline + 201].partition("\n")[0].split(None, 1)
     if _HARD_BREAK.search(line) or not following:
         return True
     if _WIDE.match(following[0]) and _WIDE.match(line.rstrip()[-1:] or " "):

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float32]
 
-# One setting for all models and fields, chosen on three fields with known families (see the figures in the tests).
+# One setting for all fields, chosen with all-MiniLM-L6-v2 on three fields with known families: of the pages that repeat
+# another it notices 65 to 92 %, of the others it takes up to 15 % for repeats. On a fourth, that had no part in the
+# choice and whose pages differ in one word of a command, it notices 60 % and is wrong about half of the others.
 LEAST = 0.45
 _NUMBERS_WEIGHT = 0.4  # taken off where no number of the one page stands in the other
 _FORM_WEIGHT = 1.0  # times the common wording, taken off besides: one form filled in with other values

@@ -142,6 +142,7 @@ class PageDirectory:
             NotEditable: A link, a directory, a write-protected page, or more than 16 MiB.
             FieldLocked: Another process is writing for too long.
             ReadOnlyField: The directory cannot be written.
+            HistoryError: The journal cannot keep the change.
         """
         with self.lock(), Folder(self.path) as folder, write_errors(self.path):
             if time.monotonic() - self._swept >= LEFTOVER_AGE:

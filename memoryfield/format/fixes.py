@@ -302,7 +302,13 @@ def _recorded(folder: Folder, fix: Fix) -> list[Recorded]:
     if fix.new_filename == fix.filename:
         return [Recorded(fix.filename, fix.before, fix.after, mode, modified)]
     return [
-        Recorded(fix.new_filename, None, fix.after, new_mode=mode, new_modified_ns=modified),
+        Recorded(
+            fix.new_filename,
+            None,
+            fix.after,
+            new_mode=mode,
+            new_modified_ns=modified if fix.after == fix.before else None,
+        ),
         Recorded(fix.filename, fix.before, None, mode, modified),
     ]
 

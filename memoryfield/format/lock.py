@@ -20,7 +20,7 @@ from memoryfield.errors import FieldError, FieldLocked
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-LOCK_TIMEOUT = 10.0  # seconds
+LOCK_TIMEOUT = 60.0  # seconds; a lock is held for one write, but many writers on a slow disk queue up
 
 
 class _Gate:

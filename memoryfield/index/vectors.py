@@ -69,7 +69,7 @@ class VectorIndex:
         self._snapshot: Snapshot | None = None
         self._distrusted: Stamp | None = None
         self._settled: tuple[store.State, Snapshot] | None = None
-        self._unchanged: tuple[Snapshot, SyncReport] | None = None
+        self._unchanged: tuple[Snapshot, dict[str, str], SyncReport] | None = None
         self._is_cut: dict[bytes, bool] = {}
 
     def __repr__(self) -> str:
@@ -125,12 +125,8 @@ class VectorIndex:
             state = self._current_state()
             if snapshot is None:
                 snapshot = self.source.snapshot(known=self._known(state, verify), verify=verify)
-            idle = not state.bad and not (retry_refused and state.refused) and not (state.racy and not verify)
-            if (
-                idle
-                and state.modified is None
-                and (state.entries == snapshot.entries or self._is_settled(state, snapshot))
-            ):
+            asked_more = (retry_refused and state.refused) or (state.racy and not verify)
+            if not asked_more and self._is_current(state, snapshot):
                 return replace(self._unchanged_report(state, snapshot), seconds=time.perf_counter() - started)
             run = Sync(
                 self.source,
@@ -146,16 +142,18 @@ class VectorIndex:
             self._state = None  # an interruption leaves an unknown state
             report = run.run()
             self._state = run.state_after(self._watch.stamp())
-            if self._state is not None and not (run.has_written or report.waiting or report.refused):
+            if self._state is not None and not run.has_written and not report.waiting:
                 self._settled = (self._state, snapshot)
             self._snapshot = snapshot
             cut = cut_pages(self.source, snapshot, self.recipe, self._is_cut)
             return replace(report, cut=cut, seconds=time.perf_counter() - started)
 
-    def _is_settled(self, state: store.State, snapshot: Snapshot) -> bool:
-        """Say whether an earlier sync found nothing to do between these two (rows of files that are no pages to us)."""
-        settled = self._settled
-        return (
+    def _is_current(self, state: store.State, snapshot: Snapshot) -> bool:
+        """Say whether the index holds what the field holds, or an earlier sync found nothing to do between the two."""
+        if state.bad or state.modified is not None:
+            return False
+        settled = self._settled  # there may be rows of files that are no pages to us
+        return state.entries == snapshot.entries or (
             settled is not None
             and settled[0] is state
             and settled[1].entries == snapshot.entries
@@ -166,8 +164,8 @@ class VectorIndex:
         """Return the report of a sync with nothing to do; the lists of names are made once."""
         held = self._unchanged
         self._snapshot = snapshot
-        if held is not None and held[0].entries == snapshot.entries:
-            return held[1]
+        if held is not None and held[0].entries == snapshot.entries and held[1] == state.refused:
+            return held[2]
         refused = {filename.removesuffix(PAGE_SUFFIX): why for filename, why in sorted(state.refused.items())}
         names = (filename.removesuffix(PAGE_SUFFIX) for filename in snapshot.entries if filename not in state.refused)
         report = SyncReport(
@@ -177,7 +175,7 @@ class VectorIndex:
             refused=refused,
             cut=cut_pages(self.source, snapshot, self.recipe, self._is_cut),
         )
-        self._unchanged = (snapshot, report)
+        self._unchanged = (snapshot, state.refused, report)
         return report
 
     def _current_state(self) -> store.State:

@@ -231,7 +231,7 @@ def test_an_end_in_the_middle_of_mending(field: PageDirectory, tmp_path: Path) -
     world = World(tmp_path / "kept", field)
     world.keep("start")
     before, after = {**START, "early": b"an earlier step"}, {**END, "early": b"an earlier step"}
-    halves = 0
+    halves, notes = 0, set()
     with crasher(field.path, "apply") as until, crasher(field.path, "recover") as recovering:
         for number in range(8, 40, 2):
             world.bring_back("start")
@@ -247,13 +247,10 @@ def test_an_end_in_the_middle_of_mending(field: PageDirectory, tmp_path: Path) -
                     break
                 mended = keep_history(PageDirectory(field.path))
                 assert content(field) == after
-                assert mended.steps()[0].note == "finished after a crash"
-                assert no_leftovers(field) or code_left_only_temporaries(field)
+                notes.add(mended.steps()[0].note)
+                assert all(name.endswith(".md") or is_temporary(name) for name in os.listdir(field.path))
     assert halves > 2
-
-
-def code_left_only_temporaries(field: PageDirectory) -> bool:
-    return all(name.endswith(".md") or is_temporary(name) for name in os.listdir(field.path))
+    assert notes == {"", "finished after a crash"}
 
 
 @needs_fork
@@ -272,16 +269,16 @@ def test_another_program_after_a_crash_loses_nothing(field: PageDirectory, tmp_p
                 break
             half = content(field)
             (field.path / f"{theirs}.md").write_bytes(b"theirs")
-            history = keep_history(PageDirectory(field.path))
+            history = History(PageDirectory(field.path))
+            mended = history.recover()
             found = content(field)
             assert found.pop(theirs) == b"theirs"
             rest = [{k: v for k, v in state.items() if k != theirs} for state in (START, END)]
             assert found in rest, number
             kinds.add((half in (START, END), found == rest[0]))
-            step = history.steps()[0]
-            if step.verb == "merge":
+            for step in mended:
                 assert step.state == ("rolled back" if found == rest[0] else "done")
-                assert f"changed by another program: {theirs}.md" in step.note or theirs == "note"
+                assert f"changed by another program: {theirs}.md" in step.note
             field.write("after", b"writes go on")
     assert len(kinds) > 1
 
@@ -309,7 +306,7 @@ def work():
             field.rename("one", "first")
             field.rename("first", "one")
         else:
-            for _ in range(3):
+            while "two" not in field.names():
                 history.undo()
 
 while sys.stdin.readline():
@@ -406,7 +403,8 @@ def test_an_error_at_every_call_leaves_all_or_nothing(
         found = content(field)
         history.recover()
         assert found == content(field) or fault.where in ("settle", "begin")
-        assert content(field) == (before if failed and fault.where != "settle" else after), fault.where
+        whole = [before, after] if isinstance(error, KeyboardInterrupt) or fault.where == "settle" else [before]
+        assert content(field) in (whole if failed else [after]), fault.where
         assert no_leftovers(field)
         with contextlib.suppress(HistoryError):
             while True:
@@ -515,10 +513,11 @@ def test_a_field_that_cannot_be_written(field: PageDirectory) -> None:
         if os.geteuid() == 0:  # root writes everywhere: be somebody else, with a state directory of their own
             program = """
 import os, sys
-os.setgid(65534), os.setuid(65534)
+import filelock, pwd, sqlite3
 from memoryfield.curate.history import keep_history
 from memoryfield.errors import ReadOnlyField
 from memoryfield.format.pages import PageDirectory
+os.setgid(65534), os.setuid(65534)
 history = keep_history(PageDirectory(sys.argv[1]))
 assert len(history.steps()) == 1
 try:

@@ -607,3 +607,13 @@ def test_rows_of_files_that_are_pages_to_others_only_stay_P1_P2_X4(field: PageDi
     (field.path / "Bad Name.md").rename(field.path / "good-name.md")
     report = index.sync()
     assert report.added == report.reused == ("good-name",) and report.removed == ("Bad Name",)
+
+
+def test_report_of_an_idle_sync_follows_what_is_refused(field: PageDirectory, toy_model: Model) -> None:
+    model = type("Model", (Refusing, toy_model), {})()
+    (field.path / "nothing.md").write_text("nothing\n")
+    index = VectorIndex(field, model)
+    index.sync()
+    assert set(index.sync().refused) == {"nothing"}
+    VectorIndex(field, toy_model()).sync(retry_refused=True)
+    assert index.sync().refused == {} and "nothing" in index.sync().unchanged

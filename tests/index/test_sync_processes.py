@@ -51,6 +51,13 @@ from memoryfield.format.pages import PageDirectory
 from memoryfield.index.vectors import VectorIndex
 folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
 choose = random.Random(7)
+started = time.monotonic()
+child = os.fork()
+if not child:
+    VectorIndex(PageDirectory(folder), ToyModel(seconds=0.0003), path=folder.parent / "measure.sqlite3").sync()
+    os._exit(0)
+os.waitpid(child, 0)
+whole = time.monotonic() - started  # of a sync that nobody kills, on this machine now
 for turn in range(rounds):
     for _ in range(choose.randrange(40)):
         number = choose.randrange(150)
@@ -65,7 +72,7 @@ for turn in range(rounds):
             VectorIndex(PageDirectory(folder), ToyModel(seconds=0.0003)).sync()
         finally:
             os._exit(0)
-    time.sleep(choose.random() ** 2 * 0.12)
+    time.sleep(choose.random() * whole)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 print("done")

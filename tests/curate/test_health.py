@@ -1,0 +1,121 @@
+"""The health of a field names every kind of thing to look at, with what to do, and nothing that is in order."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryfield.curate.health import SECTIONS, Health, health
+from memoryfield.errors import QueryError
+from memoryfield.format.pages import PageDirectory
+from memoryfield.index.embedders.hashing import HashingEmbedder
+from memoryfield.index.loaded import Vectors
+from memoryfield.index.vectors import VectorIndex
+
+_NOW = datetime(2026, 11, 1, tzinfo=UTC)
+_KEY = "gh" + "p_" + "".join(random.Random(7).sample(string.ascii_letters + string.digits, 36))
+
+
+def _write(
+    place: Path, name: str, title: str | None, body: str, summary: str = "One line.", day: str = "2026-10-01"
+) -> None:
+    front = f"---\ntitle: {title}\nsummary: {summary}\nupdated: '{day}T00:00:00Z'\n---\n" if title else ""
+    (place / f"{name}.md").write_bytes((front + body).encode())
+
+
+@pytest.fixture
+def ailing(tmp_path: Path) -> PageDirectory:
+    said = "The slip is usable two hours either side of high water, and never with wind from the south-east."
+    _write(tmp_path, "slip-hours", "Slip hours", said)
+    _write(tmp_path, "slip-hours-again", "When the slip works", f"{said}\n", "Other line.")
+    _write(tmp_path, "keys", "Keys", "The steel cabinet hangs behind the office door.")
+    _write(
+        tmp_path,
+        "keys-2",
+        "KEYS",
+        f"Programs are licensed for three seats; Wiktoria pays for them.\n\nThe token is\n{_KEY}\n",
+        "Seats and renewal.",
+    )
+    _write(tmp_path, "bare", None, "No frontmatter here, [gone](nowhere.md) and [there](keys.md).\n")
+    _write(tmp_path, "old", "Old", "Written long ago about the crane.", day="2021-01-01")
+    _write(tmp_path, "long", "Long", "One line of many about rope.\n" * 400)
+    _write(tmp_path, "index", None, "Welcome.\n")
+    (tmp_path / "keys.sync-conflict-20261001-120000-ABCDEFG.md").write_text("copy")
+    return PageDirectory(tmp_path)
+
+
+def test_every_section_names_what_ails(ailing: PageDirectory) -> None:
+    index = VectorIndex(ailing, HashingEmbedder())
+    index.sync()
+    found = health(ailing, index.vectors(), model_code=index.model_code, days=365, now=_NOW)
+    named = {section: [item.pages for item in found.section(section)] for section in SECTIONS}
+    assert named == {
+        "secrets": [("keys-2",)],
+        "conflict-copies": [("keys.sync-conflict-20261001-120000-ABCDEFG.md",)],
+        "near-duplicates": [("slip-hours", "slip-hours-again")],
+        "same-titles": [("keys", "keys-2")],
+        "equal-vectors": [],
+        "broken-links": [("bare",)],
+        "over-limit": [("long",)],
+        "stale": [("old",)],
+        "untitled": [("bare",)],  # not index
+    }
+    assert found.section("secrets")[0].line == 9 and found.section("broken-links")[0].line == 1
+    assert all(item.remedy and item.message for item in found) and found.pages == 8 and not found.not_checked
+    assert "keys.md" in found.section("conflict-copies")[0].remedy
+    _shown(found)
+
+
+def _shown(found: Health) -> None:
+    frame, values = found.to_frame(), json.loads(json.dumps(found.to_dict()))
+    assert list(frame["section"]) == [item.section for item in found] == [item["section"] for item in values["items"]]
+    for text in (repr(found), found._repr_html_(), str(values), frame.to_csv()):
+        assert "slip-hours-again" in text or not found.section("near-duplicates")
+        assert _KEY not in text and _KEY[8:] not in text
+    for name, count in found.counts.items():
+        assert (name in repr(found)) or not count
+
+
+def test_without_vectors_says_what_was_not_checked(ailing: PageDirectory) -> None:
+    found = health(ailing, now=_NOW)
+    assert set(found.not_checked) == {"near-duplicates", "equal-vectors"} and "near-duplicates" not in found.counts
+    assert "not checked: near duplicates" in repr(found) and found.to_dict()["model"] is None
+    _shown(found)
+
+
+def test_equal_vectors_of_different_texts_X7(ailing: PageDirectory) -> None:
+    rows = np.eye(8, dtype=np.float32)
+    rows[1] = rows[0]
+    names = ("bare", "keys", "keys-2", "long", "old", "slip-hours", "slip-hours-again", "gone")
+    (item,) = health(ailing, Vectors(names, rows), now=_NOW).section("equal-vectors")
+    assert item.pages == ("bare", "keys") and "cannot tell them apart" in item.message
+
+
+def test_a_healthy_and_an_empty_field(tmp_path: Path) -> None:
+    source = PageDirectory(tmp_path)
+    assert len(health(source, now=_NOW)) == 0 and health(source).to_frame().empty
+    _write(tmp_path, "one", "One", "All is well.")
+    found = health(source, Vectors(("one",), np.ones((1, 4), np.float32)), model_code="m", now=_NOW)
+    assert len(found) == 0 and "0 things to look at in 1 page" in repr(found) and "none: secrets" in repr(found)
+
+
+def test_a_broken_block_does_not_stop_it_P8(tmp_path: Path) -> None:
+    (tmp_path / "broken.md").write_bytes(b"---\ntitle: [a\nb: 1\n---\nText.\n")
+    (tmp_path / "bad.md").write_bytes(b"\xff\xfe\x00 no text")
+    found = health(PageDirectory(tmp_path), now=_NOW)
+    (item,) = (i for i in found.section("untitled") if i.pages == ("broken",))
+    assert "cannot be read" in item.message
+
+
+def test_unknown_sections_and_ages_are_refused(tmp_path: Path) -> None:
+    source = PageDirectory(tmp_path)
+    with pytest.raises(QueryError, match="near-duplicates"):
+        health(source).section("duplicates")
+    with pytest.raises(QueryError, match="days"):
+        health(source, days=-1)
