@@ -137,7 +137,7 @@ def main() -> None:
         "CPU time of one search in a process that holds the index, unless it says clock; the peers get their query "
         "vector for free too.",
     )
-    rounds = 7 if options.quick else 21
+    rounds = 7 if options.quick else 15
     with workspace() as place:
         for count in (300, 10_000) if options.quick else (300, 10_000, 100_000):
             time_size(results, place, count, rounds if count < 100_000 else max(5, rounds // 2), [TOOL, MF])

@@ -118,7 +118,7 @@ def main() -> None:
     results = Results("Start", "New processes, files in the page cache, medians.")
     with workspace() as place:
         imports(results, 7 if options.quick else 21)
-        cold_search(results, place, 3 if options.quick else 9)
+        cold_search(results, place, 3 if options.quick else 7)
     results.print()
 
 

@@ -23,8 +23,13 @@ from peers import MF, TOOL, Peer, PeerMissing, start
 from memoryfield.format.pages import PageDirectory
 from memoryfield.index.vectors import VectorIndex
 
-US_A_PAGE = 8.0  # microseconds to reach, where the plain loop took 6.2
-FIRST_INDEX_SECONDS = 0.1
+# What is to be reached was said in times of one machine. Elsewhere the same is asked as a ratio: 8 µs a page where the
+# plain loop takes 6.2, and 100 ms for 1,000 pages where the peers take so much.
+VERIFIED = (1.29, " (8 µs where the loop takes 6.2)")
+FIRST_INDEX = {
+    TOOL.name: (0.084, " (100 ms where it takes 1,187)"),
+    MF.name: (0.163, " (100 ms where it takes 613)"),
+}
 RACY_SECONDS = 3.2
 
 
@@ -126,18 +131,13 @@ def nothing_changed(results: Results, place: Path, count: int, rounds: int) -> N
     def us(seconds: float) -> str:
         return f"{seconds / count * 1e6:.1f} µs a page"
 
-    def row(what: str, side: str, promised: bool) -> None:
-        mine = seen.median(side) / count * 1e6
-        reach = f"at most {US_A_PAGE:g} µs a page" if promised else ""
-        met = mine <= US_A_PAGE if promised else None
-        results.add(what, "read and hash in a plain loop", us(seen.median("loop")), us(seen.median(side)),
-                    seen.ratio(side, "loop"), reach, met)  # fmt: skip
-
+    loop = "read and hash in a plain loop"
     what = f"nothing changed, {count:,} pages"
-    row(f"{what}, every byte verified", "ours", True)
-    row("the same, first sync of a process", "fresh", False)
-    row("trusting stat data", "stat", False)
-    row("the same, first sync of a process", "fresh stat", False)
+    at_most, meaning = VERIFIED
+    results.compare(f"{what}, every byte verified", seen, "loop", loop, at_most=at_most, meaning=meaning, show=us)
+    results.compare("the same, first sync of a process", seen, "loop", loop, ours="fresh", show=us)
+    results.compare(f"{what}, trusting stat data", seen, "loop", loop, ours="stat", show=us)
+    results.compare("the same, first sync of a process", seen, "loop", loop, ours="fresh stat", show=us)
     for name in names:
         guess = "modification time only" if name.startswith("memoryfield-tool") else "reads, parses and hashes"
         results.compare(f"{what}, every byte verified", seen, name, f"{name} ({guess})", ours="fresh", show=us)
@@ -177,19 +177,12 @@ def first_index(results: Results, place: Path, count: int, rounds: int) -> None:
                 results.missing("first index", package.name, peer)
         seen = take_turns(rounds, **sides)
     what = f"first index of {count:,} pages, embedding apart"
-    limit = FIRST_INDEX_SECONDS * count / 1000
-    results.add(
-        what,
-        "PyYAML's C loader, sha256, one transaction",
-        f"{seen.median('plain') * 1e3:.0f} ms",
-        f"{seen.median('ours') * 1e3:.0f} ms",
-        seen.ratio("ours", "plain"),
-        f"at most {limit * 1e3:.0f} ms",
-        seen.median("ours") <= limit,
-    )
-    results.add("the same, on the clock", "", "", f"{seen.median('clock') * 1e3:.0f} ms")
+    shortest = "PyYAML's C loader, sha256, one transaction"
+    results.compare(what, seen, "plain", shortest)
+    results.compare("the same, on the clock", seen, "plain", f"{shortest}; CPU time", ours="clock")
     for name in names:
-        results.compare(what, seen, name, name)
+        at_most, meaning = FIRST_INDEX[name.split()[0]]
+        results.compare(what, seen, name, name, at_most=at_most, meaning=meaning)
 
 
 def main() -> None:

@@ -149,11 +149,12 @@ class Results:
         *,
         ours: str = "ours",
         at_most: float | None = None,
+        meaning: str = "",
         show: Callable[[float], str] = duration,
     ) -> None:
-        """Add a row for two sides that took turns; ``at_most`` is the ratio to reach."""
+        """Add a row for two sides that took turns; ``at_most`` is the ratio to reach, ``meaning`` where it is from."""
         ratio = rounds.ratio(ours, other)
-        reach, reached = ("", None) if at_most is None else (f"at most {at_most:g} x", ratio <= at_most)
+        reach, reached = ("", None) if at_most is None else (f"at most {at_most:g} x{meaning}", ratio <= at_most)
         that, own = show(rounds.median(other)), show(rounds.median(ours))
         self.add(what, other_name, that, own, ratio, reach, reached)
 

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoryfield.errors import MemoryfieldError
-    from memoryfield.field import MemoryField, import_field, open_field, search_fields
+    from memoryfield.field import MemoryField
     from memoryfield.format.page import Page
     from memoryfield.index.embedders.catalogue import load_model, models
+    from memoryfield.opening import import_field, open_field, search_fields
 
 _HOMES = {
     "MemoryField": "memoryfield.field",
     "MemoryfieldError": "memoryfield.errors",
     "Page": "memoryfield.format.page",
     "errors": "memoryfield",
-    "import_field": "memoryfield.field",
+    "import_field": "memoryfield.opening",
     "load_model": "memoryfield.index.embedders.catalogue",
     "models": "memoryfield.index.embedders.catalogue",
-    "open_field": "memoryfield.field",
-    "search_fields": "memoryfield.field",
+    "open_field": "memoryfield.opening",
+    "search_fields": "memoryfield.opening",
 }
 
 __all__ = [

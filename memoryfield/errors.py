@@ -11,6 +11,7 @@ The tree::
     │   ├── InvalidName          a name that no page may have
     │   ├── PageNotFound         (also a KeyError)
     │   ├── PageExists           a page of that name is there already
+    │   ├── SimilarPageExists    a page says much the same already
     │   ├── PageChanged          the page is not the one that was read
     │   ├── FrontmatterError     the YAML block cannot be read or edited; has file and line
     │   └── NotEditable          bytes that are not UTF-8, or an edit that cannot keep the rest
@@ -70,6 +71,10 @@ class PageNotFound(PageError, KeyError):
 
 class PageExists(PageError):
     """A page of that name is there already."""
+
+
+class SimilarPageExists(PageError):
+    """A page that says much the same is there already; nothing was written."""
 
 
 class PageChanged(PageError):

@@ -8,20 +8,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.curate.history import keep_history
 from memoryfield.display import Table
-from memoryfield.errors import QueryError, ReadOnlyField
+from memoryfield.errors import ModelNotReady, QueryError, ReadOnlyField, SimilarPageExists
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.page import Page
-from memoryfield.format.pages import PageSource, open_pages
+from memoryfield.format.pages import PageSource
+from memoryfield.progress import ProgressBar
 
 if TYPE_CHECKING:
     import os
     from datetime import date, datetime
 
+    from memoryfield.curate.health import Health
+    from memoryfield.curate.history import History
     from memoryfield.curate.near import NearDuplicates
+    from memoryfield.curate.similar import SimilarPages
+    from memoryfield.curate.stale import StalePages
+    from memoryfield.curate.steps import Step, Steps
     from memoryfield.format.archive import ArchiveReport
     from memoryfield.format.fixes import Fixes
-    from memoryfield.format.importing import ImportReport
     from memoryfield.format.validate import Findings
     from memoryfield.index.embedders import Embedder
     from memoryfield.index.files import IndexState
@@ -29,34 +35,10 @@ if TYPE_CHECKING:
     from memoryfield.index.report import SyncReport
     from memoryfield.index.vectors import VectorIndex
     from memoryfield.retrieve.results import SearchResults
+    from memoryfield.retrieve.search import SearchTarget
     from memoryfield.study.layout import Layout
 
 DEFAULT_RETRIEVER = "hybrid"
-
-
-def open_field(
-    path: str | os.PathLike[str],
-    create: bool = False,
-    *,
-    model: str | Embedder | None = None,
-    recipe: str = "page",
-    backend: str | None = None,
-) -> MemoryField:
-    """Open a memoryfield.
-
-    Args:
-        path: A directory, or a ``.memoryfield.zip``, which is read in place and never written.
-        create: Make the directory when it is missing.
-        model: Embedding model to use: a code of ``models()``, ``"auto"``, a sentence-transformers id or folder, or an
-            embedder. By default ``$MEMORYFIELD_MODEL``, else ``nomic-embed-text-v1.5``. It is loaded when first needed.
-        recipe: What of a page is embedded: ``page`` (the whole file, as the format specifies) or ``content``.
-        backend: ``torch``, or a faster one; by default the fastest exact one that is installed.
-
-    Raises:
-        FieldNotFound: Nothing is there, or no directory and no archive.
-        ArchiveError: The archive is refused.
-    """
-    return MemoryField(open_pages(Path(path).expanduser(), create), model=model, recipe=recipe, backend=backend)
 
 
 class MemoryField:
@@ -76,6 +58,7 @@ class MemoryField:
         self._backend = backend
         self._indexes: dict[tuple[str, str], VectorIndex] = {}
         self._keywords: KeywordIndex | None = None
+        self._history = keep_history(source) if isinstance(source, PageDirectory) else None
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
@@ -154,6 +137,7 @@ class MemoryField:
         title: str | None = None,
         summary: str | None = None,
         body: str = "",
+        on_similar: str = "warn",
         **keys: Any,
     ) -> Page:
         """Create a page and return it.
@@ -163,14 +147,39 @@ class MemoryField:
             title: Title.
             summary: One line that says what the page holds.
             body: Markdown.
+            on_similar: What to do when a page says much the same already: ``warn`` (a ``SimilarPageWarning`` that names
+                it; only where the model was used since the field was opened, so that a write never waits for one),
+                ``refuse``, or ``ignore``.
             keys: Further frontmatter keys.
 
         Raises:
             PageExists: A page of that name is there; use ``edit``.
+            SimilarPageExists: ``on_similar="refuse"`` and such a page is there; nothing was written.
             InvalidName: No page may have that name.
             ReadOnlyField: The field cannot be written.
+            ModelNotReady: ``on_similar="refuse"`` and the model cannot be loaded.
         """
-        return self._directory().create(name, title=title, summary=summary, body=body, **keys)
+        if on_similar not in ("warn", "refuse", "ignore"):
+            raise QueryError(f"on_similar is {on_similar!r}; expected warn, refuse or ignore")
+        directory = self._directory()
+        if on_similar == "refuse" or (on_similar == "warn" and self._indexes):
+            self._check_similar(name, title, summary, body, keys, refuse=on_similar == "refuse")
+        return directory.create(name, title=title, summary=summary, body=body, **keys)
+
+    def _check_similar(
+        self, name: str | None, title: str | None, summary: str | None, body: str, keys: Mapping[str, Any], refuse: bool
+    ) -> None:
+        import warnings
+
+        from memoryfield.curate.similar import SimilarPageWarning
+        from memoryfield.format.edit import new_page
+
+        draft = Page(name or "draft", new_page(title=title, summary=summary, body=body, **keys))
+        found = self.similar(draft)
+        if found and refuse:
+            raise SimilarPageExists(f"{found.message}; nothing was written: edit that page, or on_similar='ignore'")
+        if found:
+            warnings.warn(found.message, SimilarPageWarning, stacklevel=3)
 
     def edit(
         self,
@@ -339,8 +348,74 @@ class MemoryField:
             progress: Show a bar; or a function of pages done and pages to do; ``False`` for neither.
         """
         index = self.vector_index(model, recipe)
-        with _progress_bar(progress) as report:
+        with ProgressBar(progress) as report:
             return index.sync(verify=verify, progress=report)
+
+    # --- curation -----------------------------------------------------------------------------------------------------
+
+    def _kept_history(self) -> History:
+        if self._history is None:
+            raise ReadOnlyField(f"{self.path} is read only and has no history")
+        return self._history
+
+    def history(self, page: str | None = None, limit: int | None = None) -> Steps:
+        """Return the steps that changed this field, newest first; what other programs changed is no step.
+
+        Args:
+            page: Only steps that touched this page.
+            limit: Most steps.
+        """
+        return self._kept_history().steps(page, limit)
+
+    def diff(self, step: int | None = None) -> str:
+        """Return what a step changed as a unified diff; the last step by default."""
+        return self._kept_history().diff(step)
+
+    def undo(self, step: int | None = None) -> Step:
+        """Take a step back, byte for byte; by default the last that is not undone.
+
+        Raises:
+            PageChanged: A later change would be lost; the message names the pages and the steps.
+            HistoryError: There is nothing to undo, or the step is not known.
+        """
+        self._directory()
+        return self._kept_history().undo(step)
+
+    def redo(self, step: int | None = None) -> Step:
+        """Do again what was undone last, or the step given."""
+        self._directory()
+        return self._kept_history().redo(step)
+
+    def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
+        """Return the pages that say much the same as a page of the field, or as one that is not written yet.
+
+        How near is near is taken from how near the pages of this field are to one another, not from a fixed cosine.
+        """
+        from memoryfield.curate.similar import similar_pages
+
+        index = self.vector_index(model)
+        index.sync(verify=False)
+        chosen = page if isinstance(page, Page) else self.read(page)
+        return similar_pages(chosen, self._source, index.vectors(), index.embedder, recipe=index.recipe, limit=limit)
+
+    def stale(self, days: float = 365) -> StalePages:
+        """Return the pages that were not changed for so many days, oldest first."""
+        from memoryfield.curate.stale import stale
+
+        return stale(self.pages(), days)
+
+    def health(self, days: float = 365, *, model: str | Embedder | None = None, progress: bool = True) -> Health:
+        """Return what a curator should look at: duplicates, stale pages, broken links, secrets and more.
+
+        Without a model that can be loaded, what needs vectors is left out and named in ``not_checked``.
+        """
+        from memoryfield.curate.health import health
+
+        try:
+            vectors = self._vectors(model, None, progress)
+        except ModelNotReady:
+            return health(self._source, None, days=days)
+        return health(self._source, vectors, model_code=vectors.model_code, recipe=vectors.recipe, days=days)
 
     # --- questions --------------------------------------------------------------------------------------------------
 
@@ -380,21 +455,32 @@ class MemoryField:
             ModelNotReady: The model cannot be loaded; ``retriever="keyword"`` needs none.
             QueryError: A setting that makes no sense.
         """
-        return search_fields(
-            [self],
-            question,
-            k,
-            retriever,
-            model=model,
-            recipe=recipe,
-            where=where,
-            since=since,
-            until=until,
-            min_score=min_score,
-            sync=sync,
-            verify=verify,
-            progress=progress,
-        )
+        from memoryfield.retrieve.search import search
+
+        target = self.search_target(retriever, model=model, recipe=recipe)
+        with ProgressBar(progress and sync) as report:
+            return search(
+                [target],
+                question,
+                k=k,
+                retriever=retriever,
+                where=where,
+                since=since,
+                until=until,
+                min_score=min_score,
+                sync=sync,
+                verify=verify,
+                progress=report,
+            )
+
+    def search_target(
+        self, retriever: str = DEFAULT_RETRIEVER, *, model: str | Embedder | None = None, recipe: str | None = None
+    ) -> SearchTarget:
+        """Return what ``retrieve.search`` needs of this field; only ``keyword`` does without the model."""
+        from memoryfield.retrieve.search import SearchTarget
+
+        vectors = None if retriever == "keyword" else self.vector_index(model, recipe)
+        return SearchTarget(self.name, self._source, vectors, self.keyword_index())
 
     def near_duplicates(
         self,
@@ -460,7 +546,7 @@ class MemoryField:
     def _vectors(self, model: str | Embedder | None, recipe: str | None, progress: bool) -> _PageVectors:
         """Vectors of the ordinary pages, in step with the disk."""
         index = self.vector_index(model, recipe)
-        with _progress_bar(progress) as report:
+        with ProgressBar(progress) as report:
             index.sync(verify=False, progress=report)
         vectors = index.vectors()
         kept = [i for i, name in enumerate(vectors.names) if name not in ("index", "listing")]
@@ -523,102 +609,6 @@ class _PageVectors:
     recipe: str
 
 
-def search_fields(
-    fields: Sequence[MemoryField],
-    question: str,
-    k: int = 10,
-    retriever: str = DEFAULT_RETRIEVER,
-    *,
-    model: str | Embedder | None = None,
-    recipe: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    since: str | date | datetime | None = None,
-    until: str | date | datetime | None = None,
-    min_score: float | None = None,
-    sync: bool = True,
-    verify: bool = False,
-    progress: bool = True,
-) -> SearchResults:
-    """Search several fields at once; each hit says which field it is from. See ``MemoryField.search``."""
-    from memoryfield.retrieve.search import SearchTarget, search
-
-    targets = []
-    for field in fields:
-        vector = None if retriever == "keyword" else field.vector_index(model, recipe)
-        targets.append(SearchTarget(field.name, field._source, vector, field.keyword_index()))
-    with _progress_bar(progress and sync) as report:
-        return search(
-            targets,
-            question,
-            k=k,
-            retriever=retriever,
-            where=where,
-            since=since,
-            until=until,
-            min_score=min_score,
-            sync=sync,
-            verify=verify,
-            progress=report,
-        )
-
-
-def import_field(
-    source: str | os.PathLike[str], target: str | os.PathLike[str], *, sha256: str | None = None
-) -> ImportReport:
-    """Bring pages in: an archive becomes a new directory; pages of a directory are added to a field.
-
-    Args:
-        source: A ``.memoryfield.zip`` or a directory of pages.
-        target: For an archive a directory that is not there yet; for a directory the field that receives its pages,
-            made when missing. A page that is there already in another version is a conflict and left alone.
-        sha256: Digest that the archive must have; by default that of its side file, where there is one.
-
-    Raises:
-        ChecksumMismatch: The archive has another digest.
-        ArchiveError: The archive is damaged or hostile, or the target is in use.
-        QueryError: A digest for a directory.
-    """
-    from memoryfield.format.importing import import_archive, import_pages
-
-    if Path(source).expanduser().is_dir():
-        if sha256 is not None:
-            raise QueryError("a directory has no sha256; give none, or an archive")
-        return import_pages(PageDirectory(source), PageDirectory(target, create=True))
-    return import_archive(source, target, sha256=sha256)
-
-
 def _described(page: Page) -> dict[str, str]:
     keys = {key: value for key, value in page.frontmatter.items() if isinstance(value, str)}
     return {**keys, "title": page.title, "summary": page.summary}
-
-
-class _progress_bar:
-    """A tqdm bar that appears with the first page to embed and goes at the end; or the caller's own function."""
-
-    def __init__(self, wanted: bool | Callable[[int, int], None]) -> None:
-        self._wanted = wanted
-        self._bar: Any = None
-
-    def __enter__(self) -> Callable[[int, int], None] | None:
-        if callable(self._wanted):
-            return self._wanted
-        return self._update if self._wanted else None
-
-    def _update(self, done: int, total: int) -> None:
-        if self._bar is None:
-            if total == 0:
-                return
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=total, unit=" pages", desc="embedding", leave=False)
-        self._bar.total = total
-        self._bar.update(done - self._bar.n)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-__all__ = ["MemoryField", "import_field", "open_field", "search_fields"]

@@ -32,7 +32,7 @@ h2 { margin-top: 2.5rem }
 def run_demo(path: Path | None, model: str, out: Path) -> int:
     """Run the story on *path* (by default the example field) with *model* and write *out*."""
     from memoryfield.examples import example_field
-    from memoryfield.field import open_field
+    from memoryfield.opening import open_field
 
     started = time.perf_counter()
     parts: list[tuple[str, str]] = []

@@ -39,7 +39,7 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from memoryfield.field import open_field
+    from memoryfield.opening import open_field
 
     report = open_field(options.field).export(options.target, names=options.pages, indexes=options.indexes)
     say_json(report.to_dict()) if options.json else say(repr(report))
@@ -47,7 +47,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from memoryfield.field import import_field
+    from memoryfield.opening import import_field
 
     report = import_field(options.source, options.target, sha256=options.sha256)
     say_json(report.to_dict()) if options.json else say(repr(report))

@@ -157,7 +157,7 @@ def _values(pairs: list[str]) -> dict[str, Any]:
 
 
 def _open(options: argparse.Namespace, create: bool = False) -> Any:
-    from memoryfield.field import open_field
+    from memoryfield.opening import open_field
 
     return open_field(options.field, create)
 

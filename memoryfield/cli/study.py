@@ -93,7 +93,7 @@ def _field_and_model(verb: argparse.ArgumentParser) -> None:
 
 
 def _open(options: argparse.Namespace, path: str | None = None) -> Any:
-    from memoryfield.field import open_field
+    from memoryfield.opening import open_field
 
     return open_field(path or options.field, model=options.model, recipe=options.recipe, backend=options.backend)
 
@@ -119,7 +119,7 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    from memoryfield.field import search_fields
+    from memoryfield.opening import search_fields
 
     fields = [_open(options, path) for path in options.field]
     results = search_fields(

@@ -9,10 +9,9 @@ the result and does.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from memoryfield.curate.blocks import (
     Block,
@@ -24,7 +23,26 @@ from memoryfield.curate.blocks import (
     write_blocks,
 )
 from memoryfield.curate.contradictions import Likeness, likeness
-from memoryfield.curate.sentences import is_short, sentence_key, split_sentences, words
+from memoryfield.curate.sections import (
+    Part,
+    Resemblance,
+    Section,
+    append_block,
+    as_item,
+    first_cell,
+    groups_of,
+    has_title,
+    heading_block,
+    is_bare,
+    item_at,
+    only_in,
+    pair_of,
+    put_after,
+    sections_of,
+    swap_block,
+    without_spans,
+)
+from memoryfield.curate.sentences import is_short, sentence_key, words
 from memoryfield.display import plain
 
 SOURCES = "Sources"
@@ -35,75 +53,12 @@ _MOVABLE = ("paragraph", "bullets")
 _DEEPEST = 6
 
 
-@dataclass(frozen=True)
-class Part:
-    """What one page brings to a merge.
-
-    Attributes:
-        name: Name of the page.
-        title: Its title.
-        day: Its date as text, or empty.
-        body: Its body with LF line ends and the links of the merged page.
-    """
-
-    name: str
-    title: str
-    day: str
-    body: str
-
-
-@dataclass(frozen=True)
-class Resemblance:
-    """Two sentences of the merged text that say almost the same, or the same with other values.
-
-    They stand side by side, unless the second would be torn out of what it belongs to: then it stays there, and where
-    it contradicts, the mark behind it quotes the first.
-
-    Attributes:
-        kind: ``near`` (few words differ) or ``conflict`` (other values).
-        first: The sentence that stood there.
-        first_page: Page of it.
-        second: The other sentence.
-        second_page: Page of that.
-        marker: The words in the text that tell the reader, or empty.
-        first_keys: What the account knows the first one by, without what the second one shares.
-        second_keys: The same for the second one.
-    """
-
-    kind: Likeness
-    first: str
-    first_page: str
-    second: str
-    second_page: str
-    marker: str = ""
-    first_keys: tuple[str, ...] = ()
-    second_keys: tuple[str, ...] = ()
-
-
-@dataclass
-class Section:
-    """A heading and the blocks under it, up to the next heading."""
-
-    heading: Block | None
-    blocks: list[Block] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        """Key of the heading's text."""
-        return sentence_key(self.heading.title) if self.heading is not None else ""
-
-    @property
-    def level(self) -> int:
-        """Level of the heading, 0 without one."""
-        return self.heading.level if self.heading is not None else 0
-
-
 class Weaver:
     """A body that takes in others."""
 
     def __init__(self, first: Part) -> None:
         blocks, self._tail = read_blocks(first.body, first.name)
-        self.sections = _sections(blocks)
+        self.sections = sections_of(blocks)
         self.first = first
         self.resemblances: list[Resemblance] = []
         self.too_long = False
@@ -111,7 +66,7 @@ class Weaver:
         self._seen = [first]
         self._marks: dict[str, str] = {}  # what to put behind sentences that stay where they are, by key
         self._days = {first.name: first.day}
-        self._lead = 1 if _has_title(self.sections) else 0
+        self._lead = 1 if has_title(self.sections) else 0
         below = [s.level for s in self.sections[self._lead + 1 :]]
         self._level = max(min(below, default=2), 2 if self._lead else 1)
         if not below:
@@ -122,21 +77,22 @@ class Weaver:
     def add(self, part: Part) -> None:
         """Take in another body."""
         self._days[part.name] = part.day
-        theirs = _sections(read_blocks(part.body, part.name)[0])
+        theirs = sections_of(read_blocks(part.body, part.name)[0])
         pairs = self._count(theirs) * self._count(self.sections)
         self.too_long = self.too_long or pairs > _MOST_COMPARED
-        lead = 1 if _has_title(theirs) else 0
+        lead = 1 if has_title(theirs) else 0
         intro = [*theirs[0].blocks, *(theirs[1].blocks if lead else [])]
         titles = {sentence_key(part.title), theirs[lead].key}
         ours = {sentence_key(self.first.title), self.sections[self._lead].key}
         titled: Section | None = None
+        self._apart = False
         self._apart = not titles & ours - {""} and self._is_another(part, theirs[lead + 1 :])
         self._seen.append(part)
         if titles & ours - {""}:
             self._merge_into(self.sections[self._lead], intro, matched=True)
         else:
             title = theirs[1].heading.title if lead and theirs[1].heading is not None else part.title
-            titled = Section(_heading(self._level, title, part.name))
+            titled = Section(heading_block(self._level, title, part.name))
             self._merge_into(titled, intro, matched=False)
             # A page that shares no heading stays together, under its title.
             apart = self._apart or not any(self._match(section, None, set()) for section in theirs[lead + 1 :])
@@ -162,7 +118,7 @@ class Weaver:
                 )
                 level = min(level + (section.level - base if above is None else 0), _DEEPEST)
                 heading = section.heading
-                target = Section(_heading(level, heading.title, heading.origin) if heading is not None else None)
+                target = Section(heading_block(level, heading.title, heading.origin) if heading is not None else None)
                 self._merge_into(target, section.blocks, matched=False)
                 holds_nothing = not target.blocks and not any(
                     s.level > section.level for s in theirs[theirs.index(section) + 1 :][:1]
@@ -184,7 +140,7 @@ class Weaver:
         present = self._present()
         for section in sections:
             fresh = [s for block in section.blocks for s in block.sentences if s.key not in present]
-            if self._match(section, None, set()) is not None and any(_is_bare(s.text) for s in fresh):
+            if self._match(section, None, set()) is not None and any(is_bare(s.text) for s in fresh):
                 return True
         if self.too_long:
             return False
@@ -239,7 +195,7 @@ class Weaver:
 
     def _merge_into(self, target: Section, blocks: Sequence[Block], *, matched: bool) -> None:
         present = self._present()
-        for group in _groups(blocks):
+        for group in groups_of(blocks):
             keys = [key for block in group for key in block.keys]
             if not keys or self._stands(group, keys, present):
                 continue
@@ -247,7 +203,7 @@ class Weaver:
                 self._merge_block(target, group[0], present, matched)
             else:
                 for block in group:
-                    _append(target, block)
+                    append_block(target, block)
             present.update(keys)
 
     def _stands(self, group: Sequence[Block], keys: Sequence[str], present: Counter[str]) -> bool:
@@ -255,6 +211,8 @@ class Weaver:
         if not all(key in present for key in keys):
             return False
         texts = [s.text for block in group for s in block.sentences]
+        if self._apart and any(is_bare(text) for text in texts):
+            return False  # the same answer to another question
         if len(group) == 1 and group[0].kind != "code" and not any(is_short(text) for text in texts):
             return True
         return any(set(keys) <= {k for b in section.blocks for k in b.keys} for section in self.sections)
@@ -269,7 +227,7 @@ class Weaver:
         ):
             pass
         elif block.kind != "rule":
-            _append(target, block)
+            append_block(target, block)
 
     def _merge_paragraph(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
         keep: list[Sentence] = []
@@ -294,8 +252,8 @@ class Weaver:
                 if s not in keep:
                     text = without_spans(text, [(s.start, s.end)])
                 elif s.key in self._marks:
-                    text = _after(text, s.end, self._marks.pop(s.key))
-            _append(target, block.with_text(text))
+                    text = put_after(text, s.end, self._marks.pop(s.key))
+            append_block(target, block.with_text(text))
 
     def _host(self, target: Section, block: Block) -> int | None:
         """Return the position of the paragraph of a section that says at least half of the same."""
@@ -313,10 +271,12 @@ class Weaver:
         host = target.blocks[position]
         anchor = next((s for s in host.sentences if s.key == before), None)
         if anchor is None:
-            text = sentence.text + " " + host.text if not before else _after(host.text, len(host.text), sentence.text)
+            text = (
+                sentence.text + " " + host.text if not before else put_after(host.text, len(host.text), sentence.text)
+            )
         else:
-            text = _after(host.text, anchor.end, sentence.text)
-        _swap(target, host, host.with_text(text))
+            text = put_after(host.text, anchor.end, sentence.text)
+        swap_block(target, host, host.with_text(text))
 
     def _resembles(self, sentence: Sentence, origin: str, target: Section, matched: bool, alone: bool) -> bool:
         """Put a sentence behind the one that it resembles, where nothing is torn apart; say whether that was done."""
@@ -328,21 +288,21 @@ class Weaver:
         section, block, other, kind = found
         if self._apart or (not alone and not (matched and section is target)):
             marker = self._marker(kind, block.origin, origin, other.text)
-            self.resemblances.append(_pair(kind, other, block.origin, sentence, origin, marker))
+            self.resemblances.append(pair_of(kind, other, block.origin, sentence, origin, marker))
             if marker:
                 self._marks[sentence.key] = marker
             return False
         marker = self._marker(kind, block.origin, origin)
         if block.kind == "bullets":
             items = list_items(block)
-            place = _item_at(items, other.start)
+            place = item_at(items, other.start)
             indent = items[place][: len(items[place]) - len(items[place].lstrip())]
             items[place + 1 : place + 1] = [f"{indent}- {text}" for text in (marker, sentence.text) if text]
             text = "\n".join(items)
         else:
-            text = _after(block.text, other.end, " ".join(part for part in (marker, sentence.text) if part))
-        _swap(section, block, block.with_text(text))
-        self.resemblances.append(_pair(kind, other, block.origin, sentence, origin, marker))
+            text = put_after(block.text, other.end, " ".join(part for part in (marker, sentence.text) if part))
+        swap_block(section, block, block.with_text(text))
+        self.resemblances.append(pair_of(kind, other, block.origin, sentence, origin, marker))
         return True
 
     def _counterpart(
@@ -393,9 +353,11 @@ class Weaver:
             return
         host = next((b for b in reversed(target.blocks) if b.kind == "bullets"), None) if matched else None
         if host is not None:
-            _swap(target, host, host.with_text(host.text + "\n" + "\n".join(_as_item(item, host) for item in fresh)))
+            swap_block(
+                target, host, host.with_text(host.text + "\n" + "\n".join(as_item(item, host) for item in fresh))
+            )
         else:
-            _append(target, block.with_text("\n".join(fresh)))
+            append_block(target, block.with_text("\n".join(fresh)))
 
     def _merge_steps(self, target: Section, block: Block) -> bool:
         """Put the steps that are new under the step they follow, where two lists are mostly the same."""
@@ -420,9 +382,9 @@ class Weaver:
                 if kind is not None:
                     pair = Resemblance(kind, steps[alike].strip(), host.origin, text, block.origin, marker)
                     one, two = Block("numbers", steps[alike]).keys, key
-                    self.resemblances.append(replace(pair, first_keys=_only(one, two), second_keys=_only(two, one)))
+                    self.resemblances.append(replace(pair, first_keys=only_in(one, two), second_keys=only_in(two, one)))
                 steps[alike] += "".join(f"\n   - {line}" for line in (marker, text) if line)
-            _swap(target, host, host.with_text("\n".join(steps)))
+            swap_block(target, host, host.with_text("\n".join(steps)))
             return True
         return False
 
@@ -439,17 +401,17 @@ class Weaver:
                     continue
                 place = len(there) - 1
                 for i, other in enumerate(Block("table", f"{own}\n{line}").sentences[1:] for line in there):
-                    if other and _first_cell(other[0]) == _first_cell(read[0]):
+                    if other and first_cell(other[0]) == first_cell(read[0]):
                         marker = (
                             "| " + self._marker("conflict", host.origin, block.origin) + " |" * row.count(" | ") + " |"
                         )
                         self.resemblances.append(
-                            _pair("conflict", other[0], host.origin, read[0], block.origin, marker)
+                            pair_of("conflict", other[0], host.origin, read[0], block.origin, marker)
                         )
                         row, place = f"{marker}\n{row}", i
                         break
                 there[place + 1 : place + 1] = row.split("\n")
-            _swap(target, host, host.with_text("\n".join([own, *there])))
+            swap_block(target, host, host.with_text("\n".join([own, *there])))
             return True
         return False
 
@@ -464,13 +426,13 @@ class Weaver:
         """Add list items to the last section of that heading, or make that section."""
         section = next((s for s in reversed(self.sections) if s.key == sentence_key(heading) and s.heading), None)
         if section is None:
-            section = Section(_heading(self._level, heading, ""))
+            section = Section(heading_block(self._level, heading, ""))
             self.sections.append(section)
         host = next((b for b in reversed(section.blocks) if b.kind == "bullets"), None)
         if host is not None:
-            _swap(section, host, host.with_text("\n".join([host.text, *lines])))
+            swap_block(section, host, host.with_text("\n".join([host.text, *lines])))
         else:
-            _append(section, Block("bullets", "\n".join(lines)))
+            append_block(section, Block("bullets", "\n".join(lines)))
 
     def text(self) -> str:
         """Return the body as it is now."""
@@ -478,120 +440,3 @@ class Weaver:
         if blocks and blocks[0].gap.startswith("\n\n") and blocks[0].origin != self.first.name:
             blocks[0] = replace(blocks[0], gap="")
         return write_blocks(blocks, self._tail if self._tail.startswith("\n") else "\n") if blocks else self._tail
-
-
-def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a text without some pieces and the blanks they leave behind."""
-    for start, end in sorted(spans, reverse=True):
-        before, after = text[:start], text[end:]
-        stripped = after.lstrip(" \t")
-        if not before or before.endswith("\n"):
-            after = stripped.removeprefix("\n")
-        elif not stripped or stripped.startswith("\n"):
-            before, after = before.rstrip(" \t"), stripped
-        elif before[-1:].isspace():
-            after = stripped
-        text = before + after
-    return text.strip("\n") if text.strip() else ""
-
-
-def _sections(blocks: Sequence[Block]) -> list[Section]:
-    found = [Section(None)]
-    for block in blocks:
-        if block.kind == "heading":
-            found.append(Section(block))
-        else:
-            found[-1].blocks.append(block)
-    return found
-
-
-def _has_title(sections: Sequence[Section]) -> bool:
-    """Whether a body begins with a heading that stands above all others: its title."""
-    if len(sections) < 2 or sections[0].blocks:
-        return False
-    return sections[1].level == 1 and all(section.level > 1 for section in sections[2:])
-
-
-def _heading(level: int, title: str, origin: str) -> Block:
-    return Block("heading", f"{'#' * level} {title}", "\n\n", level, title, origin)
-
-
-def _groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks that belong together: what announces something, with what it announces."""
-    group: list[Block] = []
-    for block in blocks:
-        group.append(block)
-        if not block.leads_in:
-            yield group
-            group = []
-    if group:
-        yield group
-
-
-def _append(section: Section, block: Block) -> None:
-    if not block.text.strip():
-        return
-    gap = block.gap if section.blocks and block.gap.count("\n") > 1 else "\n\n"
-    if section.heading is not None and not section.blocks:
-        gap = "\n\n"
-    section.blocks.append(replace(block, gap=gap))
-
-
-def _swap(section: Section, old: Block, new: Block) -> Block:
-    section.blocks[next(i for i, block in enumerate(section.blocks) if block is old)] = new
-    return new
-
-
-def _after(text: str, place: int, addition: str) -> str:
-    """Put a sentence behind the one that ends at a place, so that both can be told apart.
-
-    On the same line where a full stop stands there, else on a line or in a paragraph of its own.
-    """
-    rest = text[place:]
-    wide = bool(place) and text[place - 1] in "。！？"
-    glues = ["" if wide else " ", "\n", "\n\n"]
-    if rest.startswith("\n") and "\n" in text.strip():
-        glues = glues[1:]
-    for glue in glues:
-        begin = place + len(glue)
-        spans = split_sentences(text[:place] + glue + addition)
-        if any(end == place for _, end in spans) and any(start == begin for start, _ in spans):
-            break
-    if glue == "\n\n" and rest:
-        rest = "\n\n" + rest.lstrip()
-    return f"{text[:place]}{glue}{addition}{rest}"
-
-
-def _pair(
-    kind: Likeness, first: Sentence, first_page: str, second: Sentence, second_page: str, marker: str
-) -> Resemblance:
-    return Resemblance(kind, first.text, first_page, second.text, second_page, marker, (first.key,), (second.key,))
-
-
-def _only(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
-    return tuple(key for key in one if key not in two)
-
-
-def _first_cell(row: Sentence) -> str:
-    return row.key.split("\n", 1)[1].split(" | ")[0]
-
-
-def _is_bare(text: str) -> bool:
-    """Whether a sentence is a value without a word of what it is the value of."""
-    return is_short(text) and not re.search(r"[:：]\s*\S", text)
-
-
-def _item_at(items: Sequence[str], place: int) -> int:
-    offset = 0
-    for i, item in enumerate(items):
-        offset += len(item) + 1
-        if place < offset:
-            return i
-    return len(items) - 1
-
-
-def _as_item(item: str, host: Block) -> str:
-    """Return a list item with the marker that the list uses."""
-    marker = host.text.lstrip()[:1]
-    bare = item.lstrip()
-    return (marker if marker in "-*+" else "-") + bare[1:] if bare[:1] in "-*+" else item

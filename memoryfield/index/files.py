@@ -156,10 +156,11 @@ def pages_behind(path: Path, snapshot: Snapshot) -> int:
     """Return how many pages an index has no current row for, and rows without a page; all pages if it is unusable."""
     wanted = {filename: entry.sha256 for filename, entry in snapshot.entries.items()}
     try:
-        with reading(path) as (connection, _):
-            if schema.check_schema(connection, path) is None and not schema.has_table(connection, "pages"):
+        with reading(path) as (connection, stamp):
+            meta = schema.check_schema(connection, path)
+            if meta is None and not schema.has_table(connection, "pages"):
                 return len(wanted)
-            held = store.hashes(connection)
+            held = store.hashes(connection, meta, stamp)
     except (IndexFileError, OSError):
         return len(wanted)
     ghosts = [name for name in held if name not in wanted and is_page_filename(name)]

@@ -173,9 +173,15 @@ def read_blocks(
         raise mismatch(path, f"{made_by!r} ({other:g} dimensions)", model, recipe)
 
 
-def hashes(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """Return, by filename, the hash of the content that each row was made from."""
-    return dict(connection.execute(f"SELECT filename, sha256_hash FROM pages WHERE {_HAS_NAME}").fetchall())
+def hashes(connection: sqlite3.Connection, meta: Meta | None, stamp: Stamp) -> dict[str, bytes]:
+    """Return, by filename, the hash of the content that each row was made from, or for which there is no vector."""
+    own = meta is not None and schema.has_table(connection, "sync_state")
+    if own and meta is not None and meta.counter == stamp.counter:
+        return dict(connection.execute("SELECT filename, sha256_hash FROM sync_state").fetchall())
+    found = dict(connection.execute(f"SELECT filename, sha256_hash FROM pages WHERE {_HAS_NAME}").fetchall())
+    if schema.has_table(connection, "refused") and own:
+        found = {**dict(connection.execute("SELECT filename, sha256_hash FROM refused").fetchall()), **found}
+    return found
 
 
 def filenames(connection: sqlite3.Connection) -> list[str]:

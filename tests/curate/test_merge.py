@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ from hypothesis import strategies as st
 
 from memoryfield.curate.blocks import body_sentences, read_blocks, write_blocks
 from memoryfield.curate.merge import MergePlan, plan_merge
-from memoryfield.curate.mergetext import Part, Weaver
+from memoryfield.curate.mergetext import Weaver
+from memoryfield.curate.sections import Part
 from memoryfield.curate.sentences import sentence_key
-from memoryfield.errors import FrontmatterError, NotEditable, PageChanged, QueryError
+from memoryfield.errors import FrontmatterError, NotEditable, PageChanged, QueryError, ReadOnlyField
 from memoryfield.format.directory import PageDirectory
 
 NOW = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -199,6 +202,33 @@ def test_merging_again_keeps_one_section_of_sources(tmp_path: Path) -> None:
     assert plan.result.frontmatter["merged_from"] == ["sam-new-job", "sam-3 u-3"]
 
 
+def test_pages_of_one_template_keep_their_answers_apart(tmp_path: Path) -> None:
+    text = "---\ntitle: {0} of {1}\n---\nRequest: what is the {0} of {1}\n\nSite: shop\n\n## Result\n\n- {2}\n"
+    pages = {
+        "a": text.format("best product", "2022", "Sprite"),
+        "b": text.format("best brand", "2023", "Yoga ball"),
+        "c": text.format("worst brand", "2024", "Sprite"),
+    }
+    plan = _plan(_field(tmp_path / "f", pages), "a", "b", "c", into="a")
+    body = plan.result.body
+    assert "## Result\n\n- Sprite\n\n## best brand of 2023\n" in body
+    assert "### Result\n\n- Yoga ball\n\n## worst brand of 2024\n" in body and body.count("- Sprite") == 2
+    assert body.count("Site: shop") == 1 and plan.account().complete
+
+
+def test_long_pages_take_bounded_time(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    words = [f"word{i}" for i in range(900)]
+    bodies = [
+        "\n\n".join(" ".join(rng.choices(words, k=9)).capitalize() + "." for _ in range(1500)) + "\n" for _ in range(2)
+    ]
+    directory = _field(tmp_path / "f", {"a": bodies[0], "b": bodies[1]})
+    begin = time.perf_counter()
+    plan = _plan(directory, "a", "b")
+    assert plan.account().complete and "too long to look for" in repr(plan)
+    assert time.perf_counter() - begin < 60
+
+
 # -- carrying it out --------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +242,33 @@ def test_apply_writes_deletes_and_relinks(tmp_path: Path) -> None:
     assert directory.names() == ["index", "limits", "other"]
     assert (tmp_path / "f" / "other.md").read_bytes().decode() == other.replace("(slip-", "(").replace("[[slip-", "[[")
     assert done.survivor.raw == plan.raw
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_field_is_refused_whole(tmp_path: Path) -> None:
+    directory = _field(tmp_path / "f", SAM)
+    plan = _plan(directory, "sam-job", "sam-new-job")
+    before = _files(tmp_path / "f")
+    (tmp_path / "f").chmod(0o555)
+    try:
+        with pytest.raises(ReadOnlyField):
+            plan.apply()
+    finally:
+        (tmp_path / "f").chmod(0o755)
+    assert _files(tmp_path / "f") == before
+
+
+def test_a_linking_page_that_cannot_be_written_stops_all_of_it(tmp_path: Path) -> None:
+    directory = _field(tmp_path / "f", {**SAM, "other": "See [[sam-job]] and [[sam-new-job]].\n"})
+    plan = _plan(directory, "sam-job", "sam-new-job")
+    (tmp_path / "f" / "other.md").chmod(0o444)
+    before = _files(tmp_path / "f")
+    with pytest.raises(NotEditable, match=r"other\.md"):
+        plan.apply()
+    assert _files(tmp_path / "f") == before
+    (tmp_path / "f" / "other.md").chmod(0o644)
+    (tmp_path / "f" / "late.md").write_text(f"Late: [[{plan.absorbed[0]}]].\n")  # a link that came after the plan
+    assert plan.apply().relinked == ("late", "other")
 
 
 def test_bad_input_is_refused(tmp_path: Path) -> None:

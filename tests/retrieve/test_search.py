@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import sqlite3
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -302,6 +304,23 @@ def test_archive_is_searched_in_place_A4(
         assert search([target], "knead the dough and let it rest", retriever=retriever).names[0] == "dough"
         assert search([target], "boat", retriever=retriever, where={"draft": True}).names == ["anchor"]
     assert sorted(os.listdir(tmp_path)) == before
+
+
+class WithoutExtensions(sqlite3.Connection):
+    """A connection as Pythons have it that were built without loadable extensions."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("enable_load_extension", "load_extension"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+def test_no_loadable_extensions(target: SearchTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The case of that name."""
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=WithoutExtensions))
+    for retriever in RETRIEVERS:
+        assert search([target], "knead the dough and let it rest", retriever=retriever).names[0] == "dough"
+    assert target.vectors is not None and target.vectors.state().rows == 5
 
 
 def test_exact_and_more_than_there_are(target: SearchTarget) -> None:
