@@ -18,14 +18,14 @@ from memoryfield.progress import ProgressBar
 
 if TYPE_CHECKING:
     import os
-    from datetime import date, datetime
+    from datetime import date, datetime, timedelta
 
     from memoryfield.curate.health import Health
     from memoryfield.curate.history import History
     from memoryfield.curate.near import NearDuplicates
     from memoryfield.curate.similar import SimilarPages
     from memoryfield.curate.stale import StalePages
-    from memoryfield.curate.steps import Step, Steps
+    from memoryfield.curate.steps import PruneReport, Step, Steps
     from memoryfield.format.archive import ArchiveReport
     from memoryfield.format.fixes import Fixes
     from memoryfield.format.validate import Findings
@@ -385,6 +385,13 @@ class MemoryField:
         """Do again what was undone last, or the step given."""
         self._directory()
         return self._kept_history().redo(step)
+
+    def prune_history(
+        self, older_than: float | timedelta | datetime | None = None, *, keep_bytes: int | None = None
+    ) -> PruneReport:
+        """Forget old steps for good, by age (days or a moment) or until the journal is small enough."""
+        self._directory()
+        return self._kept_history().prune(older_than, keep_bytes=keep_bytes)
 
     def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
         """Return the pages that say much the same as a page of the field, or as one that is not written yet.

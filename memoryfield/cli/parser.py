@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from memoryfield.cli import exchange, pages, study
+from memoryfield.cli import curate, exchange, pages, study
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -28,6 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     pages.add_verbs(_Verbs(verbs))
     exchange.add_verbs(_Verbs(verbs))
+    curate.add_verbs(_Verbs(verbs))
     study.add_verbs(_Verbs(verbs))
     completion = _Verbs(verbs).add(
         "completion",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memoryfield.format.pages import PageSource
     from memoryfield.format.snapshot import Snapshot
     from memoryfield.index.embedders import Embedder
+    from memoryfield.index.matrix import FloatArray
     from memoryfield.index.syncing import Progress
     from memoryfield.index.vectors import VectorIndex
 
@@ -125,8 +126,8 @@ def search(
         return results(reason="no words to search for in the question")
 
     allowed: list[frozenset[str] | None] = []
-    pages = 0
     notes: list[str] = []
+    pages = 0
     for target in targets:
         among, count = _prepare(target, retriever, condition, sync, verify, progress, notes)
         allowed.append(among)
@@ -136,25 +137,23 @@ def search(
     if condition and not any(allowed):
         return results(reason=f"none of the {pages:,} pages passes the filter", notes=notes)
 
-    found = _Candidates()
+    asked = _Asked(query, targets, retriever, allowed, exact, None if model is None else _vector(model, query))
     depth = max(_FEWEST_FUSED, 10 * k) if retriever == "hybrid" else k + _SPARE
-    if model is not None:
-        _by_vector(found, targets, model, query, depth, allowed, exact)
-    if retriever != "vector":
-        _by_words(found, targets, query, depth, allowed)
-    if retriever == "hybrid":
-        halves = [found.rankings["vector"], found.rankings["keyword"]]
-        found.add("hybrid", reciprocal_rank_fusion(halves, RANK_CONSTANT))
-    ranking, scores = found.rankings[retriever], found.scores[retriever]
-    if not ranking:
-        return results(reason=_why_nothing(retriever), notes=notes)
-    if min_score is not None:
+    while True:
+        found = asked.candidates(depth)
+        ranking, scores = found.rankings[retriever], found.scores[retriever]
+        if not ranking:
+            return results(reason=_why_nothing(retriever), notes=notes)
         best = scores[ranking[0]]
-        ranking = [key for key in ranking if scores[key] >= min_score]
+        if min_score is not None:
+            ranking = [key for key in ranking if scores[key] >= min_score]
         if not ranking:
             return results(reason=f"nothing above min_score={min_score:g}: the best page has {best:.4g}", notes=notes)
-    hits = _hits(found, ranking, retriever, targets, query, k)
-    return results(hits, "" if hits else "the pages that were found are gone", notes)
+        hits = _hits(found, ranking, retriever, targets, query, k)
+        # Where many pages are gone, which happens without a sync, one has to look further down.
+        if len(hits) >= min(k, len(ranking)) or all(len(ranked) < depth for ranked in found.rankings.values()):
+            return results(hits, "" if hits else "the pages that were found are gone", notes)
+        depth *= 8
 
 
 def _check(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
@@ -217,8 +216,7 @@ def _prepare(
         earlier = target.vectors.snapshot if target.vectors is not None else None
         snapshot = target.source.snapshot(known=earlier, verify=verify)
     if snapshot is None:
-        names = frozenset(target.source.names())
-        return names, len(names)
+        return None, len(target.source.names())
     if condition:
         return passing_pages(condition, target.source, snapshot), len(snapshot.entries)
     return None, len(snapshot.entries)
@@ -228,40 +226,59 @@ def _count(pages: Collection[str]) -> str:
     return f"{len(pages):,} {'page' if len(pages) == 1 else 'pages'}"
 
 
-def _by_vector(
-    found: _Candidates,
-    targets: Sequence[SearchTarget],
-    model: Embedder,
-    query: str,
-    depth: int,
-    allowed: Sequence[frozenset[str] | None],
-    exact: bool,
-) -> None:
-    vector = model.embed_query(query)
-    ranked: list[tuple[_Key, float]] = []
-    if not np.isfinite(vector).all() or not vector.any():  # word hashing has none for a question without words
-        found.add("vector", ranked)
-        return
-    for number, (target, among) in enumerate(zip(targets, allowed, strict=True)):
-        if target.vectors is not None and (among is None or among):
-            names, scores = target.vectors.search(vector, depth, among, exact=exact)
-            ranked += [((number, name), score) for name, score in zip(names, scores.tolist(), strict=True)]
-    found.add("vector", ranked)
+def _vector(model: Embedder, query: str) -> FloatArray | None:
+    """Return the question's vector; None where the model has none, as word hashing for a question without words."""
+    vector = np.asarray(model.embed_query(query), np.float32)
+    return vector if np.isfinite(vector).all() and vector.any() else None
 
 
-def _by_words(
-    found: _Candidates,
-    targets: Sequence[SearchTarget],
-    query: str,
-    depth: int,
-    allowed: Sequence[frozenset[str] | None],
-) -> None:
-    indexes = [target.keywords for target in targets if target.keywords is not None]
-    if len(indexes) == 1:
-        answers = [indexes[0].search(query, depth, allowed[0])]
-    else:
-        answers = search_together(indexes, query, depth, allowed)
-    found.add("keyword", [((number, name), score) for number, answer in enumerate(answers) for name, score in answer])
+@dataclass(frozen=True)
+class _Asked:
+    """A question on its way: what is needed to rank pages for it, as deep as one likes.
+
+    Attributes:
+        query: The text.
+        targets: The fields.
+        retriever: How to rank.
+        allowed: For each field the pages to choose from; None for all.
+        exact: Score every vector.
+        vector: The text's vector, if there is one.
+    """
+
+    query: str
+    targets: Sequence[SearchTarget]
+    retriever: str
+    allowed: Sequence[frozenset[str] | None]
+    exact: bool
+    vector: FloatArray | None
+
+    def candidates(self, depth: int) -> _Candidates:
+        """Return the rankings; from each field and retriever at most *depth* pages."""
+        found = _Candidates()
+        if self.retriever != "keyword":
+            found.add("vector", self._by_vector(depth))
+        if self.retriever != "vector":
+            found.add("keyword", self._by_words(depth))
+        if self.retriever == "hybrid":
+            halves = [found.rankings["vector"], found.rankings["keyword"]]
+            found.add("hybrid", reciprocal_rank_fusion(halves, RANK_CONSTANT))
+        return found
+
+    def _by_vector(self, depth: int) -> list[tuple[_Key, float]]:
+        ranked: list[tuple[_Key, float]] = []
+        for number, (target, among) in enumerate(zip(self.targets, self.allowed, strict=True)):
+            if target.vectors is not None and self.vector is not None and (among is None or among):
+                names, scores = target.vectors.search(self.vector, depth, among, exact=self.exact)
+                ranked += [((number, name), score) for name, score in zip(names, scores.tolist(), strict=True)]
+        return ranked
+
+    def _by_words(self, depth: int) -> list[tuple[_Key, float]]:
+        indexes = [target.keywords for target in self.targets if target.keywords is not None]
+        if len(indexes) == 1:
+            answers = [indexes[0].search(self.query, depth, self.allowed[0])]
+        else:
+            answers = search_together(indexes, self.query, depth, self.allowed)
+        return [((number, name), score) for number, answer in enumerate(answers) for name, score in answer]
 
 
 def _why_nothing(retriever: str) -> str:

@@ -123,6 +123,35 @@ def test_export_and_import(notes: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(out)["added"] == []
 
 
+def test_history_undo_redo(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(notes, "salt-in-red-cup.md")
+    before = path.read_bytes()
+    code, _, _ = _run(capsys, "history", notes)
+    assert code == NOTHING
+    _run(capsys, "edit", notes, "salt-in-red-cup", "--append", "Again.")
+    after = path.read_bytes()
+    code, out, _ = _run(capsys, "history", notes, "--page", "salt-in-red-cup")
+    assert code == DONE and "edit" in out
+    code, out, _ = _run(capsys, "history", notes, "--json")
+    step = json.loads(out)["steps"][0]["id"]
+    code, out, _ = _run(capsys, "history", notes, "--diff", str(step))
+    assert "+Again." in out
+    assert _run(capsys, "undo", notes)[0] == DONE and path.read_bytes() == before
+    assert _run(capsys, "redo", notes)[0] == DONE and path.read_bytes() == after
+    path.write_bytes(after + b"by another program\n")
+    code, _, err = _run(capsys, "undo", notes, "--step", str(step))
+    assert code == REFUSED and "salt-in-red-cup" in err and path.read_bytes().endswith(b"by another program\n")
+    assert _run(capsys, "history", notes, "--prune", "0", "--json")[0] == DONE
+
+
+def test_health(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(notes, "leak.md").write_text("See [gone](no-such-page.md).\n")
+    code, out, _ = _run(capsys, "health", notes, "--quiet")
+    assert code == NOTHING and "no-such-page" in out
+    code, out, _ = _run(capsys, "health", notes, "--model", "nomic-embed-text-v1.5", "--json")
+    assert code == NOTHING and "near-duplicates" in json.loads(out)["not_checked"]
+
+
 def test_map_writes_one_file_that_needs_no_network(
     notes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

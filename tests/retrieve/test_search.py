@@ -124,6 +124,22 @@ def test_without_sync_no_ghost_is_returned_either_X10(target: SearchTarget, retr
     assert results.names and not {"anchor", "compass", "new"} & set(results.names)
 
 
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_many_ghosts_do_not_hide_the_pages_behind_them_X10(
+    tmp_path: Path, toy_model: Model, targets_of: Make, retriever: str
+) -> None:
+    for number in range(400):
+        (tmp_path / f"p-{number:03}.md").write_text("boat " * (1 + number // 4) + f"word{number}\n")
+    target = targets_of(PageDirectory(tmp_path), toy_model())
+    first = search([target], "boat", k=395, retriever=retriever).names
+    for name in first[:-5]:
+        (tmp_path / f"{name}.md").unlink()
+    left = {path.stem for path in tmp_path.glob("*.md")}
+    assert len(left) == 10
+    assert set(search([target], "boat", k=20, retriever=retriever, sync=False).names) == left
+    assert set(search([target], "boat", k=20, retriever=retriever).names) == left
+
+
 def test_page_that_vanishes_meanwhile_is_left_out(target: SearchTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     search([target], "boat")
     original = PageDirectory.read

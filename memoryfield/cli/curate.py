@@ -1,0 +1,98 @@
+"""Verbs that keep a field clean: history, undo, redo, health."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from memoryfield.cli import DONE, NOTHING
+from memoryfield.cli.output import note, say, say_json
+
+
+def add_verbs(verbs: Any) -> None:
+    """Add the verbs of this module to a parser."""
+    verb = verbs.add(
+        "history",
+        _history,
+        "list the steps that changed a field, newest first; with --diff show one",
+        "memoryfield history notes/",
+        "memoryfield history notes/ --page winch-brake",
+        "memoryfield history notes/ --diff 12",
+        "memoryfield history notes/ --prune 90",
+    )
+    verb.add_argument("field", help="directory of pages")
+    verb.add_argument("--page", metavar="NAME", help="only steps that touched this page")
+    verb.add_argument("-n", "--limit", type=int, default=20, help="most steps (default: 20)")
+    verb.add_argument("--diff", type=int, metavar="STEP", help="show what a step changed")
+    verb.add_argument("--prune", type=float, metavar="DAYS", help="forget steps older than so many days; for good")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+    verb = verbs.add(
+        "undo",
+        _undo,
+        "take a step back, byte for byte; by default the last",
+        "memoryfield undo notes/",
+        "memoryfield undo notes/ --step 12",
+    )
+    verb.add_argument("field", help="directory of pages")
+    verb.add_argument("--step", type=int, help="step to take back")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+    verb = verbs.add("redo", _redo, "do again what was undone last", "memoryfield redo notes/")
+    verb.add_argument("field", help="directory of pages")
+    verb.add_argument("--step", type=int, help="step to do again")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+    verb = verbs.add(
+        "health",
+        _health,
+        "list what a curator should look at: duplicates, stale pages, broken links, secrets",
+        "memoryfield health notes/ --model auto",
+        "memoryfield health notes/ --days 90 --json",
+    )
+    verb.add_argument("field", help="directory or archive")
+    verb.add_argument("--days", type=float, default=365, help="age from which a page is stale (default: 365)")
+    verb.add_argument("--model", help="embedding model; without one that is ready, duplicates are not checked")
+    verb.add_argument("--quiet", action="store_true", help="no progress bar")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _open(options: argparse.Namespace) -> Any:
+    from memoryfield.opening import open_field
+
+    return open_field(options.field, model=getattr(options, "model", None))
+
+
+def _show(options: argparse.Namespace, result: Any) -> None:
+    say_json(result.to_dict()) if options.json else say(repr(result))
+
+
+def _history(options: argparse.Namespace) -> int:
+    field = _open(options)
+    if options.diff is not None:
+        say(field.diff(options.diff))
+        return DONE
+    if options.prune is not None:
+        _show(options, field.prune_history(older_than=options.prune))
+        return DONE
+    steps = field.history(options.page, options.limit)
+    _show(options, steps)
+    return DONE if len(steps) else NOTHING
+
+
+def _undo(options: argparse.Namespace) -> int:
+    _show(options, _open(options).undo(options.step))
+    return DONE
+
+
+def _redo(options: argparse.Namespace) -> int:
+    _show(options, _open(options).redo(options.step))
+    return DONE
+
+
+def _health(options: argparse.Namespace) -> int:
+    health = _open(options).health(options.days, progress=not (options.quiet or options.json))
+    _show(options, health)
+    if health.not_checked and not options.json:
+        note(f"not checked: {', '.join(health.not_checked)} (no model is ready; --model auto takes what is)")
+    return NOTHING if len(health) else DONE
