@@ -25,6 +25,7 @@ _DEFINITION = re.compile(r" {0,3}\[\^?[^\[\]\n]{1,200}\]:")
 _HTML = re.compile(r" {0,3}<(?:!--|/?[a-zA-Z][\w-]*[\s>/])")
 _QUOTE = re.compile(r" {0,3}>")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ ]?)+")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -102,7 +103,22 @@ def read_blocks(body: str, origin: str = "") -> tuple[list[Block], str]:
 
 def write_blocks(blocks: list[Block], tail: str = "\n") -> str:
     """Return the body that the blocks make."""
-    return "".join(part for block in blocks for part in (block.gap, block.text)) + tail
+    parts = []
+    for i, block in enumerate(blocks):
+        apart = i == 0 or "\n" in block.gap or "\r" in block.gap
+        parts += [block.gap if apart else "\n\n", block.text]  # what came first once may not be first now
+    return "".join(parts) + tail
+
+
+def closed(block: Block) -> Block:
+    """Return a block that swallows nothing put behind it: an open code fence or comment gets its end."""
+    if block.kind == "code":
+        fence = _FENCE.match(block.text)
+        if fence is not None and not _ends_code(block.text.split("\n"), fence[1]):
+            return block.with_text(f"{block.text}\n{fence[1]}")
+    if block.kind == "html" and block.text.lstrip().startswith("<!--") and "-->" not in block.text:
+        return block.with_text(f"{block.text}\n-->")
+    return block
 
 
 def body_sentences(body: str) -> list[Sentence]:
@@ -267,7 +283,8 @@ def _sentences(block: Block) -> Iterator[Sentence]:
     elif block.kind == "code":
         yield Sentence(block.text, _code_key(block.text), 0, len(block.text), block.kind)
     elif block.kind in ("definition", "html"):
-        yield Sentence(block.text, sentence_key(block.text), 0, len(block.text), block.kind)
+        key = sentence_key(block.text.rstrip().removesuffix("-->"))
+        yield Sentence(block.text, key, 0, len(block.text), block.kind)
     elif block.kind == "table":
         yield from _rows(block)
     else:
@@ -292,9 +309,17 @@ def _rows(block: Block) -> Iterator[Sentence]:
 
 
 def _code_key(text: str) -> str:
-    """Return code as it is compared: indentation counts, that of the whole does not."""
+    """Return code as it is compared: indentation counts, that of the whole and the closing fence do not."""
     rows = [_QUOTE_MARKS.sub("", row).rstrip() for row in text.split("\n")]
+    fence = _FENCE.match(rows[0])
+    if fence is not None and _ends_code(rows, fence[1]):
+        rows.pop()
     return "code\n" + dedent("\n".join([rows[0].lstrip(), dedent("\n".join(rows[1:]))]))
+
+
+def _ends_code(rows: list[str], fence: str) -> bool:
+    last = rows[-1].strip()
+    return len(rows) > 1 and last.startswith(fence) and not last.strip(fence[0])
 
 
 def _leaves(block: Block) -> Iterator[tuple[int, int, bool]]:

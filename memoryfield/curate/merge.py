@@ -143,7 +143,10 @@ def _mended(plan: MergePlan) -> MergePlan:
             break
         blocks, tail = read_blocks(plan.body)
         place = next((i for i, b in enumerate(blocks) if b.kind == "heading" and b.title == SOURCES), len(blocks))
-        texts = dict.fromkeys(entry.text for entry in lost)
+        texts = dict.fromkeys(
+            f"| {entry.text} |\n{'|---' * (entry.text.count(' | ') + 1)}|" if entry.kind == "table" else entry.text
+            for entry in lost
+        )
         addition = read_blocks("\n\n" + "\n\n".join(texts))[0]
         plan = plan.changed(body=write_blocks([*blocks[:place], *addition, *blocks[place:]], tail or "\n"))
     return plan

@@ -437,6 +437,6 @@ class Weaver:
     def text(self) -> str:
         """Return the body as it is now."""
         blocks = [b for s in self.sections for b in ([s.heading] if s.heading is not None else []) + s.blocks]
-        if blocks and blocks[0].gap.startswith("\n\n") and blocks[0].origin != self.first.name:
+        if blocks and blocks[0].origin != self.first.name:
             blocks[0] = replace(blocks[0], gap="")
         return write_blocks(blocks, self._tail if self._tail.startswith("\n") else "\n") if blocks else self._tail

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from memoryfield.curate.blocks import Block, Sentence
+from memoryfield.curate.blocks import Block, Sentence, closed
 from memoryfield.curate.contradictions import Likeness
 from memoryfield.curate.sentences import is_short, sentence_key, split_sentences
 
@@ -96,7 +96,7 @@ def sections_of(blocks: Sequence[Block]) -> list[Section]:
         if block.kind == "heading":
             found.append(Section(block))
         else:
-            found[-1].blocks.append(block)
+            found[-1].blocks.append(closed(block))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -106,16 +107,18 @@ def _matches(text: str, marked: str) -> list[tuple[int, int]]:
 
 def _window(text: str, matches: Sequence[tuple[int, int]]) -> Snippet:
     """Cut out the stretch with the most different matched words, at the edges of words, as one line."""
-    best, best_count = matches[0], 0
     words = [text[start:end].casefold() for start, end in matches]
-    last = 0
+    within: Counter[str] = Counter()
+    best, best_count, last = matches[0], 0, 0
     for first, (start, _) in enumerate(matches):
-        last = max(last, first)
-        while last + 1 < len(matches) and matches[last + 1][1] - start <= SNIPPET_LENGTH * 3 // 4:
+        while last < len(matches) and (last == first or matches[last][1] - start <= SNIPPET_LENGTH * 3 // 4):
+            within[words[last]] += 1
             last += 1
-        count = len(set(words[first : last + 1]))
-        if count > best_count:
-            best, best_count = (start, matches[last][1]), count
+        if len(within) > best_count:
+            best, best_count = (start, matches[last - 1][1]), len(within)
+        within[words[first]] -= 1
+        if not within[words[first]]:
+            del within[words[first]]
     begin = max(0, min(best[0] - SNIPPET_LENGTH // 4, len(text) - SNIPPET_LENGTH))
     finish = min(len(text), begin + SNIPPET_LENGTH)
     if begin and " " in text[begin : best[0]]:

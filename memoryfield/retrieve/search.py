@@ -125,17 +125,10 @@ def search(
     if retriever == "keyword" and not terms:
         return results(reason="no words to search for in the question")
 
-    allowed: list[frozenset[str] | None] = []
     notes: list[str] = []
-    pages = 0
-    for target in targets:
-        among, count = _prepare(target, retriever, condition, sync, verify, progress, notes)
-        allowed.append(among)
-        pages += count
-    if not pages:
-        return results(reason="nothing saved yet: no pages", notes=notes)
+    allowed = [_prepare(target, retriever, condition, sync, verify, progress, notes) for target in targets]
     if condition and not any(allowed):
-        return results(reason=f"none of the {pages:,} pages passes the filter", notes=notes)
+        return results(reason=_why_nothing(targets, "passes the filter"), notes=notes)
 
     asked = _Asked(query, targets, retriever, allowed, exact, None if model is None else _vector(model, query))
     depth = max(_FEWEST_FUSED, 10 * k) if retriever == "hybrid" else k + _SPARE
@@ -143,7 +136,10 @@ def search(
         found = asked.candidates(depth)
         ranking, scores = found.rankings[retriever], found.scores[retriever]
         if not ranking:
-            return results(reason=_why_nothing(retriever), notes=notes)
+            what = "that may be returned has a vector" if retriever == "vector" else "holds any of the words"
+            if retriever == "vector" and asked.vector is None:
+                return results(reason="the model has no vector for this question", notes=notes)
+            return results(reason=_why_nothing(targets, what), notes=notes)
         best = scores[ranking[0]]
         if min_score is not None:
             ranking = [key for key in ranking if scores[key] >= min_score]
@@ -198,8 +194,8 @@ def _prepare(
     verify: bool,
     progress: Progress | None,
     notes: list[str],
-) -> tuple[frozenset[str] | None, int]:
-    """Bring a field's indexes in step; return the pages to choose from (None: all) and how many pages there are."""
+) -> frozenset[str] | None:
+    """Bring a field's indexes in step; return the pages to choose from, None for all."""
     snapshot: Snapshot | None = None
     if sync:
         if retriever != "keyword" and target.vectors is not None:
@@ -215,11 +211,7 @@ def _prepare(
     elif condition:
         earlier = target.vectors.snapshot if target.vectors is not None else None
         snapshot = target.source.snapshot(known=earlier, verify=verify)
-    if snapshot is None:
-        return None, len(target.source.names())
-    if condition:
-        return passing_pages(condition, target.source, snapshot), len(snapshot.entries)
-    return None, len(snapshot.entries)
+    return passing_pages(condition, target.source, snapshot) if condition and snapshot is not None else None
 
 
 def _count(pages: Collection[str]) -> str:
@@ -281,10 +273,10 @@ class _Asked:
         return [((number, name), score) for number, answer in enumerate(answers) for name, score in answer]
 
 
-def _why_nothing(retriever: str) -> str:
-    if retriever == "vector":
-        return "the model has no vector for this question, or none of the pages has one"
-    return "no page that may be returned holds any of the words"
+def _why_nothing(targets: Sequence[SearchTarget], what: str) -> str:
+    """Return why no page came: there is none at all, or there are but none is as asked."""
+    pages = sum(len(target.source.names()) for target in targets)
+    return f"none of the {pages:,} pages {what}" if pages else "nothing saved yet: no pages"
 
 
 def _hits(

@@ -202,7 +202,7 @@ def test_nothing_saved_yet_differs_from_nothing_above(
 def test_reasons(target: SearchTarget) -> None:
     assert search([target], "  \n").reason == "the question is empty"
     assert search([target], "?! ...", retriever="keyword").reason == "no words to search for in the question"
-    assert search([target], "zzzz", retriever="keyword").reason == "no page that may be returned holds any of the words"
+    assert search([target], "zzzz", retriever="keyword").reason == "none of the 5 pages holds any of the words"
     assert len(search([target], "?!", retriever="hybrid")) == 0  # the small model knows no such words either
     assert "passes the filter" in search([target], "boat", where={"title": "none"}).reason
 
