@@ -88,7 +88,9 @@ class Table:
 
     def html(self) -> str:
         """Return the table as an HTML fragment without scripts, styled by classes and a few inline rules."""
-        parts = [f'<div class="memoryfield"><p><strong>{escape(self.heading)}</strong></p>']
+        parts = [
+            f'<div class="memoryfield mathjax_ignore tex2jax_ignore"><p><strong>{escape(self.heading)}</strong></p>'
+        ]
         if self.rows:
             align = ["right" if title in self.right else "left" for title in self.columns]
             head = "".join(

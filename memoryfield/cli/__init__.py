@@ -16,6 +16,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     from memoryfield.cli.parser import build_parser
+    from memoryfield.display import plain
     from memoryfield.errors import MemoryfieldError
 
     for stream in (sys.stdout, sys.stderr):
@@ -27,17 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
     except MemoryfieldError as error:
-        sys.stderr.write(f"memoryfield: {error}\n")
+        sys.stderr.write(f"memoryfield: {plain(str(error))}\n")
         return REFUSED
     except KeyboardInterrupt:
-        sys.stderr.write("memoryfield: interrupted; what was done stays, the same command goes on from there\n")
+        sys.stderr.write("memoryfield: interrupted; what was finished stays\n")
         return INTERRUPTED
     except BrokenPipeError:
         # the reader has seen enough; nothing may be written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
-        sys.stderr.write(f"memoryfield: {error.strerror or error}: {error.filename or ''}\n".replace(": \n", "\n"))
+        place = f": {error.filename}" if error.filename else ""
+        sys.stderr.write(f"memoryfield: {plain(f'{error.strerror or error}{place}')}\n")
         return REFUSED
     return code
 

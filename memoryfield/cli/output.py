@@ -18,6 +18,13 @@ def note(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """Write *value* as JSON; characters stay as they are, lone surrogates are escaped."""
+    """Write *value* as JSON; text stays readable, characters that would act on a terminal are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    say(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    if not text.isascii():
+        text = "".join(c if c.isascii() or c.isprintable() else _escaped(c) for c in text)
+    say(text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from memoryfield.cli import DONE, NOTHING, USAGE
+from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import note, say, say_json
 from memoryfield.errors import QueryError
 
@@ -64,6 +60,7 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--section", nargs=2, metavar=("HEADING", "TEXT"), help="new text of one section")
     _keys(verb)
     verb.add_argument("--unset", action="append", default=[], metavar="KEY", help="remove a frontmatter key")
+    verb.add_argument("--allow-empty", action="store_true", help="also take an empty body")
     verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
 
     verb = verbs.add(
@@ -76,6 +73,7 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("name")
     verb.add_argument("--file", type=Path, help="file to read instead of standard input")
     verb.add_argument("--replace", action="store_true", help="overwrite the page if it is there")
+    verb.add_argument("--allow-empty", action="store_true", help="also overwrite a page with nothing")
     verb.add_argument("--if-sha256", metavar="SHA256", help="overwrite only this version of the page")
 
     verb = verbs.add(
@@ -162,8 +160,14 @@ def _open(options: argparse.Namespace, create: bool = False) -> Any:
     return open_field(options.field, create)
 
 
+def _stdin() -> Any:
+    if sys.stdin is None:
+        raise QueryError("standard input is closed")
+    return sys.stdin
+
+
 def _text(given: str | None) -> str | None:
-    return sys.stdin.read() if given == "-" else given
+    return _stdin().read() if given == "-" else given
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -175,7 +179,11 @@ def _init(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace) -> int:
     body = options.body
     if body is None:
-        body = "" if sys.stdin.isatty() else sys.stdin.read()
+        body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    values = _values(options.set)
+    reserved = sorted({"name", "title", "summary", "body", "on_similar", "self"} & set(values))
+    if reserved:
+        raise QueryError(f"--set {reserved[0]}=... cannot be given here; title, summary and body have options")
     page = _open(options).write(
         options.name, title=options.title, summary=options.summary, body=_text(body) or "", **_values(options.set)
     )
@@ -218,14 +226,19 @@ def _edit(options: argparse.Namespace) -> int:
     keys: dict[str, Any] = {**_values(options.set), **dict.fromkeys(options.unset)}
     asked = [options.title, options.summary, options.body, options.append, options.section]
     if all(part is None for part in asked) and not keys:
-        return _edit_in_editor(field, options.name)
+        from memoryfield.cli.editor import edit_in_editor
+
+        return edit_in_editor(field, options.name)
     before = field.read(options.name)
+    body = _text(options.body)
+    if body is not None and before.body.strip() and not options.allow_empty:
+        _not_empty(body, "the new body")
     page = field.edit(
         options.name,
         title=options.title,
         summary=options.summary,
         keys=keys or None,
-        body=_text(options.body),
+        body=body,
         append=_text(options.append),
         section=tuple(options.section) if options.section else None,
         if_sha256=options.if_sha256,
@@ -234,37 +247,23 @@ def _edit(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _edit_in_editor(field: Any, name: str) -> int:
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        note("memoryfield: nothing to change: give an option such as --title, or set $EDITOR")
-        return USAGE
-    page = field.read(name)
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder, page.filename)
-        draft.write_bytes(page.raw)
-        code = subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode
-        raw = draft.read_bytes()
-        if code:
-            note(f"memoryfield: {editor} ended with code {code}; {name} is unchanged")
-            return USAGE
-        if raw == page.raw:
-            say(f"{page.name} unchanged")
-            return DONE
-        try:
-            field.put(name, raw, if_sha256=page.sha256)
-        except Exception:
-            kept = Path(tempfile.gettempdir(), f"{page.name}.rejected.md")
-            kept.write_bytes(raw)
-            note(f"memoryfield: your text is kept in {kept}")
-            raise
-    say(f"{page.name} changed")
-    return DONE
+def _not_empty(given: str | bytes, what: str) -> None:
+    """Refuse to empty a page because a program before the pipe failed."""
+    if not given.strip():
+        raise QueryError(f"{what} is empty, and the page is not; --allow-empty stores that")
 
 
 def _write(options: argparse.Namespace) -> int:
-    raw = options.file.read_bytes() if options.file else sys.stdin.buffer.read()
-    page = _open(options).put(options.name, raw, if_sha256=options.if_sha256, replace=options.replace)
+    if options.file:
+        if not options.file.is_file():
+            raise QueryError(f"{options.file} is no regular file")
+        raw = options.file.read_bytes()
+    else:
+        raw = _stdin().buffer.read()
+    field = _open(options)
+    if options.name in field and not options.allow_empty:
+        _not_empty(raw, "what was read")
+    page = field.put(options.name, raw, if_sha256=options.if_sha256, replace=options.replace)
     say(page.name)
     return DONE
 

@@ -25,7 +25,7 @@ _DEFINITION = re.compile(r" {0,3}\[\^?[^\[\]\n]{1,200}\]:")
 _HTML = re.compile(r" {0,3}<(?:!--|/?[a-zA-Z][\w-]*[\s>/])")
 _QUOTE = re.compile(r" {0,3}>")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ ]?)+")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_FENCE = re.compile(r"(`{3,}|~{3,})")
 _CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -112,12 +112,18 @@ def write_blocks(blocks: list[Block], tail: str = "\n") -> str:
 
 def closed(block: Block) -> Block:
     """Return a block that swallows nothing put behind it: an open code fence or comment gets its end."""
-    if block.kind == "code":
-        fence = _FENCE.match(block.text)
-        if fence is not None and not _ends_code(block.text.split("\n"), fence[1]):
-            return block.with_text(f"{block.text}\n{fence[1]}")
-    if block.kind == "html" and block.text.lstrip().startswith("<!--") and "-->" not in block.text:
-        return block.with_text(f"{block.text}\n-->")
+    text = block.text
+    is_open = block.kind == "html" and text.lstrip().startswith("<!--") and "-->" not in text
+    if is_open or block.kind in ("code", "bullets", "numbers"):
+        found = list(lines(f"{text}\n\n."))
+        if found[-1].in_code:
+            opener = next(line for line in found if all(other.in_code for other in found[found.index(line) :]))
+            fence = _FENCE.search(opener.text)
+            text += f"\n{' ' * fence.start(1)}{fence[1]}" if fence is not None else ""
+    if is_open:
+        text += "\n-->"
+    if text != block.text:
+        return block.with_text(text)
     return block
 
 
@@ -204,9 +210,7 @@ def _block(all_lines: list[Line], i: int, titles: dict[int, Heading]) -> tuple[K
             return "html", j + 1
         return "html", _while(all_lines, i, lambda other: bool(other.text.strip()))
     if _QUOTE.match(line.text):
-        return "quote", _while(
-            all_lines, i, lambda other: bool(_QUOTE.match(other.text)) or (other.in_code and bool(other.text.strip()))
-        )
+        return "quote", _while(all_lines, i, lambda other: _QUOTE.match(other.text) is not None)
     if "|" in line.text and i + 1 < len(all_lines) and _is_delimiter(all_lines[i + 1]):
         return "table", _while(all_lines, i, lambda other: "|" in other.text and not other.in_code)
     j = i + 1
@@ -283,7 +287,7 @@ def _sentences(block: Block) -> Iterator[Sentence]:
     elif block.kind == "code":
         yield Sentence(block.text, _code_key(block.text), 0, len(block.text), block.kind)
     elif block.kind in ("definition", "html"):
-        key = sentence_key(block.text.rstrip().removesuffix("-->"))
+        key = sentence_key(block.text.rstrip().removesuffix("-->").rstrip("`~ \n"))
         yield Sentence(block.text, key, 0, len(block.text), block.kind)
     elif block.kind == "table":
         yield from _rows(block)
@@ -311,7 +315,7 @@ def _rows(block: Block) -> Iterator[Sentence]:
 def _code_key(text: str) -> str:
     """Return code as it is compared: indentation counts, that of the whole and the closing fence do not."""
     rows = [_QUOTE_MARKS.sub("", row).rstrip() for row in text.split("\n")]
-    fence = _FENCE.match(rows[0])
+    fence = _FENCE.search(rows[0])
     if fence is not None and _ends_code(rows, fence[1]):
         rows.pop()
     return "code\n" + dedent("\n".join([rows[0].lstrip(), dedent("\n".join(rows[1:]))]))

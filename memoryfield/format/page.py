@@ -173,7 +173,11 @@ class Page:
             else ""
         )
         shown = "\n".join(escape(line) if line.strip() else "" for line in body[:_LONGEST_SHOWN].splitlines())
-        return self._table().html() + f'<pre class="memoryfield" style="white-space:pre-wrap">{shown}</pre>' + cut
+        return (
+            self._table().html()
+            + f'<pre class="memoryfield mathjax_ignore tex2jax_ignore" style="white-space:pre-wrap">{shown}</pre>'
+            + cut
+        )
 
     def _table(self) -> Table:
         notes = [

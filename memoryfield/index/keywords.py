@@ -11,6 +11,7 @@ import math
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ SCHEMA_VERSION = 1
 WEIGHTS = (0.3, 1.0, 1.0, 1.0, 0.3)
 _LONGEST_VALUE = 256 * 2**20  # bytes; pages are at most 16 MiB, folding makes Chinese three times as long
 _CHUNK = 500  # pages written at a time
+_TRIES = 5  # at a file that other processes throw away at the same time
 _SCHEMA = (
     "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE pages (id INTEGER PRIMARY KEY, filename TEXT NOT NULL UNIQUE, sha256 BLOB NOT NULL)",
@@ -194,13 +196,29 @@ class KeywordIndex:
 
     def _repaired(self, action: Callable[[], Result]) -> Result:
         """Do something with the file; if it turns out to be unusable, throw it away and try again."""
-        try:
-            return action()
-        except IndexFileError as error:
-            if not _is_worthless(error):
-                raise
-        self.delete()
+        for turn in range(_TRIES):
+            seen = _inode(self.path)
+            try:
+                return action()
+            except FileNotFoundError:  # thrown away under our hands
+                continue
+            except IndexFileError as error:
+                self._mend(error, seen, turn)
         return action()
+
+    def _mend(self, error: IndexFileError, seen: int | None, turn: int) -> None:
+        """Throw the file away if that helps; raise *error* again if nothing will.
+
+        Other processes may do the same just now. A file that is not the one that was found unusable is left alone, and
+        a failure that comes from its being thrown away is worth another try.
+        """
+        if _is_worthless(error):
+            if _inode(self.path) == seen:
+                self.delete()
+        elif _is_passing(error):
+            time.sleep(0.01 * 2**turn)
+        else:
+            raise error
 
     def delete(self) -> None:
         """Delete the file; the next sync makes it anew."""
@@ -280,16 +298,17 @@ class KeywordIndex:
         return page_snippets(query, pages)
 
     def _answer(self, question: Callable[[], Result], nothing: Result) -> Result:
-        """Ask the file; where it is missing or unusable, make it anew from the pages and ask again."""
-        try:
-            return question()
-        except FileNotFoundError:
-            return nothing
-        except IndexFileError as error:
-            if not _is_worthless(error):
-                raise
-        self.delete()
-        self.sync()
+        """Ask the file; if it turns out to be unusable, make it anew from the pages and ask again."""
+        for turn in range(_TRIES):
+            seen = _inode(self.path)
+            try:
+                return question()
+            except FileNotFoundError:
+                if self._snapshot is None:  # never synced: that is for the caller to decide
+                    return nothing
+            except IndexFileError as error:
+                self._mend(error, seen, turn)
+            self.sync()
         return question()
 
 
@@ -361,18 +380,35 @@ def _check_schema(connection: sqlite3.Connection, path: Path, counter: int) -> N
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # no such table
             raise
+        if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise FileNotFoundError(path) from None  # another process is about to make it
         found = {}
     if found != {"schema_version": str(SCHEMA_VERSION), "counter": str(counter)}:
         raise ForeignIndex(f"{path} is not a keyword index as this library left it.")
 
 
 def _is_worthless(error: IndexFileError) -> bool:
-    """Say whether a failure means that the file is of no use, rather than that it cannot be reached just now."""
+    """Say whether a failure means that the file is of no use."""
+    damaged = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG)
+    return isinstance(error, ForeignIndex) or _code(error) in damaged
+
+
+def _is_passing(error: IndexFileError) -> bool:
+    """Say whether a failure may come from another process that throws the file away while we use it."""
+    return _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def _code(error: IndexFileError) -> int:
+    """Return SQLite's code behind an error, without its details; -1 where SQLite is not the cause."""
     cause = error.__cause__
-    if isinstance(error, ForeignIndex) or not isinstance(cause, sqlite3.Error):
-        return isinstance(error, ForeignIndex)
-    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG)
+    return getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF if isinstance(cause, sqlite3.Error) else -1
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return None
 
 
 def _names(filenames: Iterator[str] | Sequence[str]) -> tuple[str, ...]:

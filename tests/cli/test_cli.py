@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from memoryfield.cli import DONE, NOTHING, REFUSED, USAGE, main
 from memoryfield.examples import example_field
+from memoryfield.places import state_directory
 
 
 @pytest.fixture
@@ -86,14 +88,81 @@ def test_new_edit_write_rename_delete(
     assert not Path(notes, "renamed-file.md").exists()
 
 
+def _editor(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Make a Python one-liner the editor; *p* is the draft. It takes longer than one that only opens a window."""
+    code = f"import os, sys, time; time.sleep(1.1); p = sys.argv[1]; {script}"
+    monkeypatch.setenv("VISUAL", f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}")
+
+
+def _drafts() -> list[Path]:
+    return sorted((state_directory() / "drafts").glob("*"))
+
+
+ADD = "open(p, 'ab').write(b'by hand\\n')"
+
+
 def test_edit_in_an_editor(notes: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    script = "import sys; p = sys.argv[1]; t = open(p, 'rb').read(); open(p, 'wb').write(t + b'by hand\\n')"
-    monkeypatch.setenv("VISUAL", f'{sys.executable} -c "{script}"')
+    _editor(monkeypatch, ADD)
     assert _run(capsys, "edit", notes, "salt-in-red-cup")[0] == DONE
-    assert Path(notes, "salt-in-red-cup.md").read_bytes().endswith(b"by hand\n")
-    monkeypatch.delenv("VISUAL")
+    assert Path(notes, "salt-in-red-cup.md").read_bytes().endswith(b"by hand\n") and not _drafts()
+    monkeypatch.setenv("VISUAL", " ")
     monkeypatch.delenv("EDITOR", raising=False)
     assert _run(capsys, "edit", notes, "salt-in-red-cup")[0] == USAGE
+    monkeypatch.setenv("VISUAL", "'")
+    assert _run(capsys, "edit", notes, "salt-in-red-cup")[0] == REFUSED
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "sys.exit(1)",
+        "open(os.environ['PAGE'], 'ab').write(b'meanwhile')",
+        "q = p + '.x'; os.rename(p, q); open(q, 'ab').write(b'more'); os.symlink('/etc/hostname', p)",
+    ],
+)
+def test_what_was_typed_is_kept_when_it_cannot_be_stored(
+    notes: str, then: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(notes, "salt-in-red-cup.md")
+    before = path.read_bytes()
+    monkeypatch.setenv("PAGE", str(path))
+    _editor(monkeypatch, f"{ADD}; {then}")
+    for round_ in (1, 2):
+        code, _, err = _run(capsys, "edit", notes, "salt-in-red-cup")
+        assert code == REFUSED and "kept in" in err
+        kept = [p for p in _drafts() if not p.is_symlink() and b"by hand" in p.read_bytes()]
+        assert len(kept) == round_ and all(p.stat().st_mode & 0o077 == 0 for p in kept)
+    assert path.read_bytes().startswith(before) and b"by hand" not in path.read_bytes()
+
+
+def test_an_emptied_draft_does_not_empty_the_page(
+    notes: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Path(notes, "salt-in-red-cup.md").read_bytes()
+    _editor(monkeypatch, "open(p, 'wb').close()")
+    assert _run(capsys, "edit", notes, "salt-in-red-cup")[0] == REFUSED
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert _run(capsys, "write", notes, "salt-in-red-cup", "--replace")[0] == REFUSED
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert _run(capsys, "edit", notes, "salt-in-red-cup", "--body", "-")[0] == REFUSED
+    assert Path(notes, "salt-in-red-cup.md").read_bytes() == before
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert _run(capsys, "edit", notes, "salt-in-red-cup", "--body", "-", "--allow-empty")[0] == DONE
+
+
+def test_nothing_a_page_says_acts_on_the_terminal(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(notes, "codes.md").write_bytes("---\ntitle: a\x9b31m\u202eb\n---\n\x1b[2J\x07 text\n".encode())
+    for arguments in (
+        ["list", notes],
+        ["list", notes, "--json"],
+        ["show", notes, "codes", "--json"],
+        ["search", notes, "text", "--json", "--retriever", "keyword"],
+        ["search", notes, "text", "--retriever", "keyword"],
+        ["validate", notes],
+        ["show", notes, "no\x1b[2Jpage"],
+    ):
+        _, out, err = _run(capsys, *arguments)
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out + err), arguments
 
 
 def test_validate_and_fix(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,6 +250,9 @@ def test_models(capsys: pytest.CaptureFixture[str]) -> None:
         ["search", "FIELD", "x", "--model", "no-such-model"],
         ["search", "FIELD", "x", "--since", "yesterday-ish"],
         ["list", "FIELD", "--where", "noequals"],
+        ["new", "FIELD", "--set", "body=x", "--body", "y"],
+        ["new", "FIELD", "--set", "on_similar=x", "--body", "y"],
+        ["write", "FIELD", "x", "--file", "/dev/null"],
         ["near", "FIELD", "--threshold", "7"],
         ["import", "FIELD/none.zip", "FIELD/x"],
     ],

@@ -374,7 +374,18 @@ _headings = st.builds(
     lambda n, t: "#" * n + " " + t, st.integers(1, 4), st.sampled_from(["Steps", "Cause", "Notes", "Sources"])
 )
 _loose = st.sampled_from(
-    ["<!-- note -->", "<!-- open", "```sh\nopen", "[1]: http://a.example", "[1]: http://b.example", "---", "Ask: ", "    code", "[^n]: Foot."]
+    [
+        "<!-- note -->",
+        "<!-- open",
+        "```sh\nopen",
+        "- item\n  ```\n  open",
+        "[1]: http://a.example",
+        "[1]: http://b.example",
+        "---",
+        "Ask: ",
+        "    code",
+        "[^n]: Foot.",
+    ]
 )
 _bodies = st.lists(
     st.one_of(_paragraph, _bullets, _steps, _table, _code, _quote, _headings, _loose), min_size=1, max_size=9

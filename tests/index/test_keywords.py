@@ -351,12 +351,13 @@ def test_several_processes_at_once(notes: PageDirectory) -> None:
     for number in range(100):
         (notes.path / f"p-{number}.md").write_text(f"common word{number}\n")
     command = [sys.executable, "-c", SYNC_AND_SEARCH, str(notes.path)]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
     for number in range(100, 140):
         (notes.path / f"p-{number}.md").write_text(f"common word{number}\n")
-    for process in processes:
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 0 and min(json.loads(output)) >= 100
+    for output, errors in [process.communicate(timeout=120) for process in processes]:
+        assert errors == ""
+        assert min(json.loads(output)) >= 100
     index = KeywordIndex(notes)
     index.sync()
     assert len(index.search("common", 1000)) == 140
@@ -404,3 +405,30 @@ def test_places_lead_back_from_folded_text() -> None:
         begins = starts(shown)
         assert len(begins) == len(shown) + 1 and begins[-1] == len(fold(shown))
         assert begins == sorted(begins)
+
+
+DAMAGE_AND_SEARCH = """
+import random, sys
+from memoryfield.format.pages import PageDirectory
+from memoryfield.index.keywords import KeywordIndex
+index = KeywordIndex(PageDirectory(sys.argv[1]))
+choose = random.Random(sys.argv[2])
+for turn in range(25):
+    index.sync()
+    found = len(index.search("common", 1000))
+    assert found == 60, found
+    if choose.random() < 0.15:
+        try:
+            index.path.write_bytes(b"garbage" * choose.randrange(2, 3000))
+        except OSError:
+            pass
+"""
+
+
+def test_several_processes_that_find_a_damaged_file(notes: PageDirectory) -> None:
+    for number in range(60):
+        (notes.path / f"p-{number}.md").write_text(f"common word{number}\n")
+    command = [sys.executable, "-c", DAMAGE_AND_SEARCH, str(notes.path)]
+    processes = [subprocess.Popen([*command, str(n)], stderr=subprocess.PIPE, text=True) for n in range(4)]
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [errors for _, errors in outputs] == [""] * 4

@@ -137,9 +137,8 @@ def test_four_syncing_while_twenty_write_lose_nothing_X9(tmp_path: Path, toy_mod
         subprocess.Popen([*writing, str(tmp_path), str(number)], stderr=subprocess.PIPE, text=True)
         for number in range(20)
     ]
-    for process in [*writers, *syncers]:
-        output, errors = process.communicate(timeout=200)
-        assert process.returncode == 0, errors
+    for output, errors in [process.communicate(timeout=200) for process in [*writers, *syncers]]:
+        assert errors == ""
         assert output is None or int(output) >= 1
     assert len(field.names()) == 1 + 20 * (9 - 3)
     shared = field.read("shared").body

@@ -1,0 +1,384 @@
+"""How near is near in this field: many answers to that question at once, weighed by what the curator says.
+
+A hypothesis is a view (a mixture of the kinds of evidence), a cut through its tree and how soft that cut is. Before any
+answer the weights come from the field itself: one cut serves locally scaled similarities in most fields, and the mean
+silhouette of the contents tells of a field whose families are broad. Each answer multiplies the weight of a hypothesis
+by the probability that it gave to the answer, so that answers teach breadth and which evidence misleads. The next
+question is the pair on which the hypotheses, sure as each may be, disagree most (mutual information).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memoryfield.curate.linkage import FloatArray, IntArray, Tree, constrained_average, silhouettes
+
+Pair = tuple[int, int]
+Tile = Mapping[str, FloatArray]
+
+_GRID = np.arange(-0.3, 0.9, 0.01)  # cuts that may be right
+_SILHOUETTE_CUTS = np.arange(-0.2, 0.31, 0.02)
+_SILHOUETTE_BLUR = 0.01
+
+
+def _views() -> dict[str, dict[str, float]]:
+    return {
+        "all": {"content": 1, "words": 1, "jaccard": 1, "head": 0.5},
+        "content": {"content": 1},
+        "wording": {"words": 1, "jaccard": 1},
+        "content and head": {"content": 1, "head": 1},
+        "content and jaccard": {"content": 1, "jaccard": 1},
+        "head and title": {"head": 1, "title": 1},
+        "title": {"title": 1},
+        "title first": {"content": 1, "words": 1, "title": 2},
+        "everything": {"content": 1, "words": 1, "jaccard": 1, "head": 1, "title": 1},
+    }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One setting for all fields, chosen on six of them; ``benchmarks/bench_families.py`` shows what it reaches.
+
+    Attributes:
+        near: First neighbour of a page that counts for how near its neighbours usually are.
+        far: Last one; half of their mean similarity is taken off.
+        lines: Added for shared rare lines.
+        numbers: Added for shared numbers, taken off for other ones.
+        template: Taken off for one form with other values.
+        slot: Taken off where the titles fill one place differently.
+        same: Added for equal text.
+        cut: The cut that serves most fields.
+        above: The cut is at most this much above the one that the silhouette likes best.
+        spread: How far the right cut may lie from that (standard deviation).
+        first: Weight of the first view before any answer; the others share the rest.
+        slopes: How soft a cut may be.
+        wrong: How often an answer is taken for a slip or a special case.
+        first_least: Families join at this mean probability while there are no answers.
+        least: After answers they join at the one of these that promises the best F1.
+        floor: Pairs that are less likely do not count as expected.
+        views: Weights of the kinds of evidence, by view.
+    """
+
+    near: int = 2
+    far: int = 10
+    lines: float = 0.25
+    numbers: float = 0.3
+    template: float = 0.8
+    slot: float = 0.07
+    same: float = 0.3
+    cut: float = 0.17
+    above: float = 0.105
+    spread: float = 0.08
+    first: float = 0.6
+    slopes: tuple[float, ...] = (0.03, 0.06)
+    wrong: float = 0.03
+    first_least: float = 0.42
+    least: tuple[float, ...] = (0.5, 0.45, 0.4, 0.35, 0.3)
+    floor: float = 0.1
+    views: Mapping[str, Mapping[str, float]] = field(default_factory=_views)
+
+
+class Precision(NamedTuple):
+    """Estimated share of the pairs within families that belong together, with a 90 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def mixture(tile: Tile, weights: Mapping[str, float]) -> FloatArray:
+    """Return the weighted mean of the kinds of evidence of a view."""
+    return np.asarray(sum(weight * tile[kind] for kind, weight in weights.items()) / sum(weights.values()))
+
+
+def beyond(tile: Tile, settings: Settings) -> FloatArray:
+    """Return what is added to every view, whatever the neighbours: shared lines, numbers, one form, equal text."""
+    return np.asarray(
+        settings.lines * tile["lines"]
+        + settings.numbers * tile["numbers"]
+        + settings.same * tile["same"]
+        - settings.template * tile["template"]
+        - settings.slot * tile["slot"]
+    )
+
+
+class Committee:
+    """The hypotheses on a field and their weights.
+
+    Args:
+        count: Number of pages.
+        blocks: Pages that are compared with each other, as increasing numbers; a page stands in one block at most.
+        tile: Gives every kind of evidence between the pages of a block.
+        levels: For each view, how near the neighbours of each page usually are.
+        settings: The settings.
+
+    Attributes:
+        answers: What was answered, by pair, smaller number first.
+        silhouette: The cut that the silhouette likes best.
+        cut: The cut in the first view before any answer.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        blocks: Sequence[IntArray],
+        tile: Callable[[IntArray], Tile],
+        levels: Mapping[str, FloatArray],
+        settings: Settings,
+    ) -> None:
+        self.settings = settings
+        self.answers: dict[Pair, bool] = {}
+        self.silhouette, self.cut = 0.0, settings.cut
+        self._count = count
+        self._blocks = [block for block in blocks if len(block) > 1]
+        self._block = np.full(count, -1)
+        self._place = np.zeros(count, dtype=np.int64)
+        self._starts = [0]
+        for number, block in enumerate(self._blocks):
+            self._block[block], self._place[block] = number, np.arange(len(block))
+            self._starts.append(self._starts[-1] + len(block) * (len(block) - 1) // 2)
+        self._trees: dict[str, list[Tree]] = {name: [] for name in settings.views}
+        scores, siblings, distances = [], [], []
+        first = next(iter(settings.views))
+        for block in self._blocks:
+            found = tile(block)
+            more = beyond(found, settings)
+            upper = np.triu_indices(len(block), 1)
+            for name, weights in settings.views.items():
+                level = levels[name][block] / 2
+                score = mixture(found, weights) - level[:, None] - level[None, :] + more
+                self._trees[name].append(Tree(score))
+                if name == first:
+                    scores.append(score[upper])
+            siblings.append(found["template"][upper] > 0)
+            distances.append(1 - found["content"])
+            np.fill_diagonal(distances[-1], 0)
+        self.scores = np.concatenate(scores) if scores else np.zeros(0)
+        self._siblings = np.concatenate(siblings) if siblings else np.zeros(0, dtype=bool)
+        self._set_prior(distances)
+
+    # ---- before any answer
+
+    def _set_prior(self, distances: Sequence[FloatArray]) -> None:
+        settings = self.settings
+        heights = {
+            name: np.concatenate([tree.heights for tree in trees]) if trees else np.zeros(1)
+            for name, trees in self._trees.items()
+        }
+        first = next(iter(heights))
+        if self._blocks:
+            self.silhouette = self._silhouette_cut(self._trees[first], distances)
+            self.cut = min(settings.cut, self.silhouette + settings.above)
+        kept = int((heights[first] >= self.cut).sum())
+        prior = []
+        for name, found in heights.items():
+            # another view is cut where it makes as many merges as the first
+            centre = self.cut if name == first else float(np.sort(found)[::-1][min(kept, len(found) - 1)])
+            share = settings.first if name == first else (1 - settings.first) / (len(heights) - 1)
+            weight = -0.5 * ((_GRID - centre) / settings.spread) ** 2
+            weight -= np.log(np.exp(weight).sum())
+            prior.append(weight + np.log(share / len(settings.slopes)))
+        self._prior: FloatArray = np.tile(np.array(prior), len(settings.slopes))
+        self._log_weight = self._prior
+        self._cuts = np.tile(_GRID, len(settings.slopes))
+        self._slopes = np.repeat(np.array(settings.slopes), len(_GRID))
+
+    def _silhouette_cut(self, trees: Sequence[Tree], distances: Sequence[FloatArray]) -> float:
+        """Return the mean of the cuts, weighed by how much the silhouette likes them; pages in no block count 0."""
+        scores = np.array(
+            [
+                sum(float(silhouettes(d, tree.labels(cut)).sum()) for tree, d in zip(trees, distances, strict=True))
+                for cut in _SILHOUETTE_CUTS
+            ]
+        )
+        scores /= self._count
+        weight = np.exp((scores - scores.max()) / _SILHOUETTE_BLUR)
+        return float((weight * _SILHOUETTE_CUTS).sum() / weight.sum())
+
+    # ---- belief
+
+    def _weights(self) -> FloatArray:
+        weights = np.exp(self._log_weight - self._log_weight.max())
+        return np.asarray(weights / weights.sum())
+
+    def _mix(self, curve: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return the mean over the hypotheses of a function of their probabilities, for each pair."""
+        weights = self._weights()
+        total = np.zeros(self._starts[-1])
+        for row, trees in enumerate(self._trees.values()):
+            if weights[row].sum() <= 1e-6:
+                continue
+            for start, tree in zip(self._starts, trees, strict=False):
+                values = curve(self._likely(tree.heights)) @ weights[row]
+                total[start : start + len(tree.step)] += values[tree.step]
+        return total
+
+    def _likely(self, heights: FloatArray) -> FloatArray:
+        return _sigmoid((np.atleast_1d(heights)[:, None] - self._cuts[None, :]) / self._slopes[None, :])
+
+    def _slip(self, likely: FloatArray) -> FloatArray:
+        return self.settings.wrong + (1 - 2 * self.settings.wrong) * likely
+
+    def probabilities(self) -> FloatArray:
+        """Return for each pair of a block how likely its pages are of one family; an answer is 0 or 1."""
+        likely = self._mix(lambda p: p)
+        for pair, same in self.answers.items():
+            place = self.position(*pair)
+            if place is not None:
+                likely[place] = float(same)
+        return likely
+
+    def position(self, a: int, b: int) -> int | None:
+        """Return where a pair stands among the pairs, or None for one that was never compared."""
+        if a == b or self._block[a] < 0 or self._block[a] != self._block[b]:
+            return None
+        i, j = sorted((int(self._place[a]), int(self._place[b])))
+        size = len(self._blocks[self._block[a]])
+        return self._starts[self._block[a]] + size * i - i * (i + 1) // 2 + j - i - 1
+
+    def pairs_at(self, places: npt.NDArray[np.integer]) -> list[Pair]:
+        """Return the pages of the pairs at *places*."""
+        found: list[Pair] = []
+        blocks = np.searchsorted(self._starts, places, side="right") - 1
+        for place, number in zip(places.tolist(), blocks.tolist(), strict=True):
+            block, rest = self._blocks[number], place - self._starts[number]
+            ends = np.cumsum(np.arange(len(block) - 1, 0, -1))
+            i = int(np.searchsorted(ends, rest, side="right"))
+            j = i + 1 + rest - (int(ends[i - 1]) if i else 0)
+            found.append((int(block[i]), int(block[j])))
+        return found
+
+    # ---- questions and answers
+
+    def borderline(self, count: int) -> list[Pair]:
+        """Return the pairs whose answer says most, the one that says most first."""
+        if not self._blocks or count < 1:
+            return []
+        gain = _entropy(self._slip(self._mix(lambda p: p))) - self._mix(lambda p: _entropy(self._slip(p)))
+        gain = np.round(gain, 9)
+        for pair in self.answers:
+            place = self.position(*pair)
+            if place is not None:
+                gain[place] = -1
+        trees = next(iter(self._trees.values()))
+        merged = np.concatenate([tree.heights[tree.step] for tree in trees])
+        # pairs of one merge say the same; of those the most typical, whose score is nearest to the mean of the merge
+        order = np.lexsort((np.round(np.abs(self.scores - merged), 9), -gain))
+        chosen: list[int] = []
+        seen: set[float] = set()
+        for place in order:
+            value = float(gain[place])
+            if len(chosen) == count or value < 0:
+                break
+            if value not in seen:
+                seen.add(value)
+                chosen.append(int(place))
+        return self.pairs_at(np.array(chosen, dtype=np.int64))
+
+    def answered(self, answers: Mapping[Pair, bool]) -> Committee:
+        """Return the committee after *answers*, which stand for all that were given."""
+        changed = copy.copy(self)
+        changed.answers = {(min(pair), max(pair)): same for pair, same in sorted(answers.items())}
+        changed._log_weight = self._prior.copy()
+        for pair, same in changed.answers.items():
+            place = self.position(*pair)
+            if place is None:
+                continue
+            number = self._block[pair[0]]
+            for row, trees in enumerate(self._trees.values()):
+                tree = trees[number]
+                height = tree.heights[tree.step[place - self._starts[number]]]
+                likely = self._slip(self._likely(height)[0])
+                changed._log_weight[row] += np.log(likely if same else 1 - likely)
+        return changed
+
+    # ---- families
+
+    def labels(self, least: float | None = None) -> IntArray:
+        """Return a number for each page; pages of one family share it.
+
+        Args:
+            least: Mean probability down to which families are joined; None for the settings' own.
+        """
+        settings = self.settings
+        likely = self._mix(lambda p: p)
+        known = self.probabilities()
+        expected = float(known[known > settings.floor].sum())
+        options = [least] if least is not None else settings.least if self.answers else [settings.first_least]
+        best: tuple[float, IntArray] | None = None
+        for option in options:
+            labels = self._joined(likely, option)
+            inside = self._inside(labels)
+            promise = 2 * float(known[inside].sum()) / max(float(inside.sum()) + expected, 1e-9)
+            if best is None or promise > best[0] + 1e-9:
+                best = promise, labels
+        assert best is not None
+        return self._with_answers_across(best[1])
+
+    def _joined(self, likely: FloatArray, least: float) -> IntArray:
+        from scipy.spatial.distance import squareform
+
+        labels = np.arange(self._count, dtype=np.int64)
+        for number, block in enumerate(self._blocks):
+            part = slice(self._starts[number], self._starts[number + 1])
+            barred = squareform(self._siblings[part], checks=False).astype(bool)
+            same: list[Pair] = []
+            for (a, b), yes in self.answers.items():
+                if self._block[a] == self._block[b] == number:
+                    i, j = int(self._place[a]), int(self._place[b])
+                    barred[i, j] = barred[j, i] = not yes
+                    if yes:
+                        same.append((i, j))
+            found = constrained_average(squareform(likely[part], checks=False), same, barred, least)
+            firsts = np.unique(found, return_index=True)[1]
+            labels[block] = block[firsts[found]]
+        return labels
+
+    def _with_answers_across(self, labels: IntArray) -> IntArray:
+        """Join what was answered to be the same but stands in two blocks, unless another answer forbids it."""
+        apart = [pair for pair, same in self.answers.items() if not same]
+        for (a, b), same in self.answers.items():
+            if not same or labels[a] == labels[b] or self.position(a, b) is not None:
+                continue
+            ends = {int(labels[a]), int(labels[b])}
+            if not any({int(labels[c]), int(labels[d])} == ends for c, d in apart):
+                labels = np.where(np.isin(labels, list(ends)), min(ends), labels)
+        return labels
+
+    def _inside(self, labels: IntArray) -> npt.NDArray[np.bool_]:
+        parts = []
+        for block in self._blocks:
+            first, second = np.triu_indices(len(block), 1)
+            parts.append(labels[block[first]] == labels[block[second]])
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
+
+    def precision(self, labels: IntArray) -> Precision:
+        """Return how many of the pairs within families are expected to belong together, with a 90 % interval.
+
+        The reviewed pairs are chosen where it is hardest, so their share of yes answers says nothing; the interval is
+        one of a beta distribution that narrows with the answers. Without any family it is 1, 1, 1.
+        """
+        from scipy.stats import beta
+
+        inside = self._inside(labels)
+        if not inside.any():
+            return Precision(1.0, 1.0, 1.0)
+        estimate = float(self.probabilities()[inside].mean())
+        strength = 2 + 0.25 * len(self.answers)  # few: the pairs of one family stand or fall together
+        low, high = beta.interval(0.9, 0.5 + strength * estimate, 0.5 + strength * (1 - estimate))
+        return Precision(estimate, float(low), float(high))
+
+
+def _sigmoid(x: FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
+
+
+def _entropy(p: FloatArray) -> FloatArray:
+    p = np.clip(p, 1e-9, 1 - 1e-9)
+    return np.asarray(-(p * np.log(p) + (1 - p) * np.log(1 - p)))

@@ -1,0 +1,363 @@
+"""What speaks for two pages being one, and what against: each kind of evidence for itself.
+
+For: close vectors of the contents and of the titles, shared words, shared rare lines, shared numbers, equal or contained
+text, an equal title or uuid, a name that a sync tool gave to a copy. Against: one form filled in with other values,
+other numbers. Whole tiles are worked out at once for the linkage, single pairs with words for the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memoryfield.format.page import as_text
+from memoryfield.index.recipes import CONTENT, recipe_text
+
+if TYPE_CHECKING:
+    from memoryfield.format.page import Page
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.int64]
+_Sparse = Any  # a scipy CSR matrix; scipy is imported where it is needed
+
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])\d(?:[\d.,:/-]*\d)?")
+_WORD = re.compile(r"\w+")
+_TITLE_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_COPY = re.compile(r"(.+?)-(?:sync-conflict(?:-.*)?|conflict(?:ed|s)?(?:-copy)?(?:-.*)?|copy(?:-\d+)?)")
+_FEWEST_SAME = 3  # words of equal text that mean something
+_FEWEST_CONTAINED = 12
+_SHORTEST_LINE = 4
+_LARGEST_GROUP = 50  # pages of one title that are listed each with each; of a larger group each with its first
+
+# Words of which a title has one or the other: the pages are siblings, not repetitions.
+_CONTRASTS = (
+    "january february march april may june july august september october november december",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "spring summer autumn winter fall",
+    "left right",
+    "port starboard",
+    "north south east west",
+    "first second third fourth",
+    "morning evening afternoon",
+    "old new",
+    "enable disable",
+    "start stop",
+    "import export",
+    "upload download",
+    "install uninstall",
+    "increase decrease",
+    "before after",
+    "minimum maximum",
+    "open close",
+    "lock unlock",
+    "add remove",
+    "with without",
+)
+_CONTRAST = {word: group for group, words in enumerate(_CONTRASTS) for word in words.split()}
+
+SAME_TEXT = "same text"
+CONTAINED = "contained"
+SAME_TITLE = "same title"
+SAME_UUID = "same uuid"
+CONFLICT_COPY = "sync-conflict copy"
+SHARED_LINES = "shared lines"
+SHARED_WORDING = "shared wording"
+SHARED_NUMBERS = "shared numbers"
+NEAR_VECTORS = "near vectors"
+OTHER_VALUES = "same form, other values"
+OTHER_NUMBERS = "other numbers"
+OTHER_WORD = "one word differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One kind of evidence on a pair, with why in words.
+
+    Attributes:
+        kind: Which kind, such as ``same title``.
+        text: What was seen.
+        against: Whether it speaks against the two pages being one.
+    """
+
+    kind: str
+    text: str
+    against: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.text})" if self.text else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class TitleForm:
+    """A title with its values taken out.
+
+    Attributes:
+        form: Its words, numbers and identifiers and words of a contrast masked.
+        values: What was masked.
+        slots: What each place holds that can be named.
+    """
+
+    form: tuple[str, ...]
+    values: tuple[str, ...]
+    slots: dict[tuple[str, str], str]
+
+
+def title_form(title: str) -> TitleForm:
+    """Take a title apart into its form and the values that fill it."""
+    words = _TITLE_WORD.findall(title)
+    form: list[str] = []
+    values: list[str] = []
+    slots: dict[tuple[str, str], str] = {}
+    for place, word in enumerate(words):
+        low = word.lower()
+        if _is_identifier(word) and not (place == 0 and len(word) == 1):
+            before = words[place - 1].lower() if place and not _is_identifier(words[place - 1]) else ""
+            form.append("#")
+            values.append(low)
+            slots["id", before] = low
+        elif low in _CONTRAST:
+            group = str(_CONTRAST[low])
+            form.append("@" + group)
+            values.append(low)
+            slots["contrast", group] = slots.get(("contrast", group), "") + " " + low
+        else:
+            form.append(low)
+    return TitleForm(tuple(form), tuple(values), slots)
+
+
+def _is_identifier(word: str) -> bool:
+    return any(c.isdigit() for c in word) or (len(word) == 1 and word.isalpha() and word.isupper() and word != "I")
+
+
+class _SharedItems:
+    """Which items two pages share, weighed by their rarity in the field."""
+
+    def __init__(self, sets: Sequence[Iterable[str]]) -> None:
+        from scipy.sparse import csr_matrix
+
+        lists = [sorted(set(items)) for items in sets]
+        vocabulary: dict[str, int] = {}
+        for items in lists:
+            for item in items:
+                vocabulary.setdefault(item, len(vocabulary))
+        rows = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
+        columns = np.array([vocabulary[item] for items in lists for item in items], dtype=np.int64)
+        shape = (len(lists), max(len(vocabulary), 1))
+        self.has: _Sparse = csr_matrix((np.ones(len(columns)), (rows, columns)), shape=shape)
+        self.sizes: FloatArray = np.array([len(items) for items in lists], dtype=np.float64)
+        used = np.maximum(np.asarray(self.has.sum(axis=0)).ravel(), 1)
+        rarity = np.log(max(len(lists), 1) / used)
+        self._weighed: _Sparse = self.has.multiply(rarity[None, :]).tocsr()
+        self._own: FloatArray = np.asarray(self.has @ rarity).ravel()
+
+    def tile(self, rows: IndexArray, columns: IndexArray, over: str) -> FloatArray:
+        """Return what is shared, over the union (``union``) or over the smaller page (``smaller``)."""
+        both = (self._weighed[rows] @ self.has[columns].T).toarray()
+        first, second = self._own[rows][:, None], self._own[columns][None, :]
+        whole = first + second - both if over == "union" else np.minimum(first, second)
+        return np.divide(both, whole, out=np.zeros_like(both), where=whole > 1e-9)
+
+    def count(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return how many items are shared."""
+        return np.asarray((self.has[rows] @ self.has[columns].T).toarray(), dtype=np.float64)
+
+
+def _tfidf(texts: Sequence[str]) -> _Sparse:
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b").fit_transform(texts)
+    except ValueError:  # not one word
+        return csr_matrix((len(texts), 1))
+
+
+def _groups(keys: Sequence[object]) -> IndexArray:
+    """Return a number for each key, equal for equal ones and -1 for None."""
+    seen: dict[object, int] = {}
+    return np.array([-1 if key is None else seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
+
+
+class Evidence:
+    """All that is known about the pages of a field, two by two.
+
+    Args:
+        pages: The pages, in the order in which they are to be numbered.
+        content: ``(n_pages, dimensions)``, unit rows: vectors of the contents.
+        head: ``(n_pages, dimensions)``, unit rows: vectors of title and summary.
+    """
+
+    def __init__(
+        self, pages: Sequence[Page], content: npt.NDArray[np.floating], head: npt.NDArray[np.floating]
+    ) -> None:
+        self.names = tuple(page.name for page in pages)
+        self.titles = tuple(page.title for page in pages)
+        self.uuids = tuple(page.uuid for page in pages)
+        self._content = np.asarray(content, dtype=np.float64)
+        self._head = np.asarray(head, dtype=np.float64)
+        contents = [recipe_text(CONTENT, page) for page in pages]
+        words = [_WORD.findall(text.lower()) for text in contents]
+        self._running = [" ".join(found) for found in words]
+        self._lengths = np.array([len(found) for found in words])
+        self._words = _SharedItems(words)
+        self._wording = _tfidf(contents)
+        self._title_words = _tfidf(self.titles)
+        self._lines = _SharedItems([_lines(page.body) for page in pages])
+        self._numbers = _SharedItems([_NUMBER.findall(f"{page.title} {page.body}") for page in pages])
+        self._forms = [title_form(title) for title in self.titles]
+        usable = [form.form if form.values and len(form.form) > 1 else None for form in self._forms]
+        self._form = _groups(usable)
+        self._value = _groups([form.values for form in self._forms])
+        self._slot = _SharedItems([[repr(key) for key in form.slots] for form in self._forms])
+        self._filled = _SharedItems([[repr(item) for item in form.slots.items()] for form in self._forms])
+        self._text = _groups(
+            [text if n >= _FEWEST_SAME else None for text, n in zip(self._running, self._lengths, strict=True)]
+        )
+        self._listed = frozenset(self._certain())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def tile(self, rows: IndexArray, columns: IndexArray) -> dict[str, FloatArray]:
+        """Return every kind of evidence between *rows* and *columns*, each ``(rows, columns)``."""
+        fewer = np.minimum(self._numbers.sizes[rows][:, None], self._numbers.sizes[columns][None, :])
+        # numbers speak for (up to .7) or against (down to -.3), the surer the more there are on both sides
+        numbers = fewer / (fewer + 3.0) * (self._numbers.tile(rows, columns, "smaller") - 0.3)
+        same_form = (self._form[rows][:, None] == self._form[columns][None, :]) & (self._form[rows] >= 0)[:, None]
+        same_text = (self._text[rows][:, None] == self._text[columns][None, :]) & (self._text[rows] >= 0)[:, None]
+        return {
+            "content": self._content[rows] @ self._content[columns].T,
+            "head": self._head[rows] @ self._head[columns].T,
+            "words": (self._wording[rows] @ self._wording[columns].T).toarray(),
+            "jaccard": self._words.tile(rows, columns, "union"),
+            "title": (self._title_words[rows] @ self._title_words[columns].T).toarray(),
+            "lines": self._lines.tile(rows, columns, "smaller"),
+            "numbers": numbers,
+            "template": (same_form & (self._value[rows][:, None] != self._value[columns][None, :])).astype(np.float64),
+            "slot": (self._slot.count(rows, columns) > self._filled.count(rows, columns)).astype(np.float64),
+            "same": same_text.astype(np.float64),
+        }
+
+    def values_differ(self, a: int, b: int) -> bool:
+        """Say whether two pages are one form with other values, as their titles show."""
+        return bool(self._form[a] >= 0 and self._form[a] == self._form[b] and self._value[a] != self._value[b])
+
+    def siblings(self) -> list[tuple[int, int]]:
+        """Return the pairs of one form with other values, but of the large groups only each page with the next."""
+        return [pair for pair in _within(self._form) if self.values_differ(*pair)]
+
+    @property
+    def certain_candidates(self) -> frozenset[tuple[int, int]]:
+        """Pairs that are worth a look whatever their vectors say: same title, uuid or text, copies by name."""
+        return self._listed
+
+    def _certain(self) -> Iterable[tuple[int, int]]:
+        yield from _within(_groups([_folded(title) for title in self.titles]))
+        yield from _within(_groups([None if uuid is None else uuid.lower() for uuid in self.uuids]))
+        yield from _within(self._text)
+        numbers = {name: number for number, name in enumerate(self.names)}
+        for name, number in numbers.items():
+            original = _original(name)
+            if original in numbers:
+                a, b = sorted((number, numbers[original]))
+                yield a, b
+
+    def values(self, a: int, b: int) -> dict[str, float]:
+        """Return every kind of evidence on one pair as a number."""
+        tile = self.tile(np.array([a]), np.array([b]))
+        return {kind: float(value[0, 0]) for kind, value in tile.items()}
+
+    def reasons(self, a: int, b: int, values: dict[str, float], usual: float) -> tuple[Reason, ...]:
+        """Say in words what speaks for the pair and what against.
+
+        Args:
+            a: One page.
+            b: The other.
+            values: What :meth:`values` gave.
+            usual: Cosine that the neighbours of the two pages usually have with them.
+        """
+        return tuple([*self._for(a, b, values, usual), *self._against(a, b, values)])
+
+    def _for(self, a: int, b: int, values: dict[str, float], usual: float) -> Iterable[Reason]:
+        if values["same"]:
+            yield Reason(SAME_TEXT, "but for case, spaces and punctuation")
+        elif inner := self._inner(a, b):
+            yield Reason(
+                CONTAINED,
+                f"all {self._lengths[inner[0]]} words of {self.names[inner[0]]} stand in {self.names[inner[1]]}",
+            )
+        if _folded(self.titles[a]) == _folded(self.titles[b]):
+            yield Reason(SAME_TITLE, self.titles[a])
+        if self.uuids[a] is not None and self.uuids[a] == self.uuids[b]:
+            yield Reason(SAME_UUID, str(self.uuids[a]))
+        for copy, original in ((a, b), (b, a)):
+            if _original(self.names[copy]) == self.names[original]:
+                yield Reason(CONFLICT_COPY, f"{self.names[copy]} is named as a copy of {self.names[original]}")
+        shared = self._lines.count(np.array([a]), np.array([b]))[0, 0]
+        if values["lines"] >= 0.3 and not values["same"]:
+            yield Reason(
+                SHARED_LINES,
+                f"{shared:.0f} {'line' if shared == 1 else 'lines'}, {values['lines']:.0%} of the smaller page by weight",
+            )
+        if values["words"] >= 0.4 or values["jaccard"] >= 0.3:
+            yield Reason(SHARED_WORDING, f"{values['jaccard']:.0%} of their words by weight")
+        if values["numbers"] >= 0.15:
+            numbers = self._numbers.count(np.array([a]), np.array([b]))[0, 0]
+            yield Reason(SHARED_NUMBERS, f"{numbers:.0f} of them")
+        if values["content"] - usual >= 0.15:
+            yield Reason(NEAR_VECTORS, f"cosine {values['content']:.2f}, their neighbours {usual:.2f}")
+
+    def _against(self, a: int, b: int, values: dict[str, float]) -> Iterable[Reason]:
+        if values["template"]:
+            first, second = (", ".join(self._forms[i].values) for i in (a, b))
+            yield Reason(OTHER_VALUES, f"{first} / {second}", against=True)
+        elif values["slot"]:
+            one, other = self._forms[a].slots, self._forms[b].slots
+            key = min(key for key in one if key in other and one[key] != other[key])
+            yield Reason(OTHER_WORD, f"{one[key].strip()} / {other[key].strip()}", against=True)
+        if values["numbers"] <= -0.1:
+            yield Reason(OTHER_NUMBERS, "few or none of their numbers are the same", against=True)
+
+    def _inner(self, a: int, b: int) -> tuple[int, int] | None:
+        """Return the page whose text stands in the other, and that other."""
+        small, large = sorted((a, b), key=lambda i: (self._lengths[i], i))
+        if self._lengths[small] < _FEWEST_CONTAINED:
+            return None
+        return (small, large) if f" {self._running[small]} " in f" {self._running[large]} " else None
+
+
+def head_text(page: Page) -> str:
+    """Return the text of the title vectors: title and summary, one line each."""
+    return f"{page.title}\n{as_text(page.frontmatter.get('summary'))}"
+
+
+def _lines(body: str) -> list[str]:
+    return [line.strip().lower() for line in body.splitlines() if len(line.strip()) >= _SHORTEST_LINE]
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.casefold().split())
+
+
+def _original(name: str) -> str | None:
+    """Return the name of the page of which *name* is a copy by its form, if it has that form."""
+    found = _COPY.fullmatch(name)
+    return None if found is None else found[1]
+
+
+def _within(groups: IndexArray) -> Iterable[tuple[int, int]]:
+    """Yield the pairs of equal group, smaller number first; of a large group each member with the first."""
+    members: dict[int, list[int]] = {}
+    for number, group in enumerate(groups.tolist()):
+        if group >= 0:
+            members.setdefault(group, []).append(number)
+    for found in members.values():
+        heads = found[:1] if len(found) > _LARGEST_GROUP else found
+        for place, a in enumerate(heads):
+            for b in found[place + 1 :]:
+                yield a, b
