@@ -17,8 +17,7 @@ def child(job: str, directory: str) -> None:
     """Do one job and print the peak of this process in bytes, and the seconds it took."""
     import memoryfield as mf
 
-    # a small pool: it is not the vectors of the embedder that are to be seen here
-    field = mf.open_field(directory, model=FreeEmbedder(pool=1024))
+    field = mf.open_field(directory, model=FreeEmbedder(pool=0))
     started = time.perf_counter()
     if job == "sync":
         field.sync(progress=False)

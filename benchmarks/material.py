@@ -139,7 +139,12 @@ def unit(vectors: FloatArray) -> FloatArray:
 
 
 class FreeEmbedder:
-    """An embedder that hands out vectors from a pool, in order, whatever the texts are: it costs nothing."""
+    """An embedder that hands out vectors whatever the texts are: from a pool, in order, so that it costs nothing.
+
+    Args:
+        dimensions: Of each vector.
+        pool: How many there are before they repeat; 0 makes new ones for each call, which takes time but no memory.
+    """
 
     model_code = MODEL_CODE
     source = "benchmarks"
@@ -150,14 +155,15 @@ class FreeEmbedder:
 
     def __init__(self, dimensions: int = DIMENSIONS, pool: int = 16_384) -> None:
         self.dimensions = dimensions
-        self._pool = unstructured(pool, dimensions)
+        self._pool = unstructured(pool, dimensions) if pool else None
         self._next = 0
 
     def embed_documents(self, texts: Sequence[str]) -> FloatArray:
         """Return one row for each text: (n_texts, dimensions) float32."""
-        rows = np.arange(self._next, self._next + len(texts)) % len(self._pool)
         self._next += len(texts)
-        return self._pool[rows]
+        if self._pool is None:
+            return unstructured(len(texts), self.dimensions, seed=self._next)
+        return self._pool[np.arange(self._next - len(texts), self._next) % len(self._pool)]
 
     def embed_query(self, text: str) -> FloatArray:
         """Return a vector: (dimensions,) float32."""

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from memoryfield.curate.health import Health
     from memoryfield.curate.history import History
+    from memoryfield.curate.mergeplan import MergePlan
     from memoryfield.curate.near import NearDuplicates
     from memoryfield.curate.similar import SimilarPages
+    from memoryfield.curate.split import SplitPlan
     from memoryfield.curate.stale import StalePages
     from memoryfield.curate.steps import PruneReport, Step, Steps
     from memoryfield.format.archive import ArchiveReport
@@ -392,6 +394,35 @@ class MemoryField:
         """Forget old steps for good, by age (days or a moment) or until the journal is small enough."""
         self._directory()
         return self._kept_history().prune(older_than, keep_bytes=keep_bytes)
+
+    def plan_merge(
+        self, names: Sequence[str], into: str | None = None, *, rewrite: Callable[[str], str] | None = None
+    ) -> MergePlan:
+        """Return a plan that makes one page of several: a diff to approve, edit and ``apply()``; nothing is written yet.
+
+        Every sentence of every page is kept, equal to one that is kept, or dropped by you; ``plan.account()`` says which.
+
+        Args:
+            names: The pages, at least two.
+            into: The page that stays; by default the plan proposes one and says why.
+            rewrite: A function of the merged text that smooths its wording; what it loses is shown.
+
+        Raises:
+            NotEditable: A page that cannot be merged, such as ``index``; the message says why.
+        """
+        from memoryfield.curate.merge import plan_merge
+
+        directory = self._directory()
+        return plan_merge([directory.read(name) for name in names], into, directory=directory, rewrite=rewrite)
+
+    def plan_split(
+        self, name: str, at: str | int, *, new_name: str | None = None, title: str | None = None
+    ) -> SplitPlan:
+        """Return a plan that makes two pages of one, cut at a heading or a character offset of the body."""
+        from memoryfield.curate.split import plan_split
+
+        directory = self._directory()
+        return plan_split(directory.read(name), at, directory=directory, new_name=new_name, title=title)
 
     def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
         """Return the pages that say much the same as a page of the field, or as one that is not written yet.

@@ -1,4 +1,4 @@
-"""Verbs that keep a field clean: history, undo, redo, health."""
+"""Verbs that keep a field clean: history, undo, redo, merge, health."""
 
 from __future__ import annotations
 
@@ -44,6 +44,19 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add(
+        "merge",
+        _merge,
+        "show how several pages become one, without losing a sentence; with --yes do it",
+        "memoryfield merge notes/ winch-brake winch-brake-again",
+        "memoryfield merge notes/ winch-brake winch-brake-again --into winch-brake --yes",
+    )
+    verb.add_argument("field", help="directory of pages")
+    verb.add_argument("names", nargs="+", metavar="NAME", help="pages, at least two")
+    verb.add_argument("--into", metavar="NAME", help="page that stays; proposed when left out")
+    verb.add_argument("--drop", nargs="+", default=[], metavar="ID", help="sentences to leave out, by their id")
+    verb.add_argument("--yes", action="store_true", help="apply the plan")
+
+    verb = verbs.add(
         "health",
         _health,
         "list what a curator should look at: duplicates, stale pages, broken links, secrets",
@@ -78,6 +91,20 @@ def _history(options: argparse.Namespace) -> int:
     steps = field.history(options.page, options.limit)
     _show(options, steps)
     return DONE if len(steps) else NOTHING
+
+
+def _merge(options: argparse.Namespace) -> int:
+    plan = _open(options).plan_merge(options.names, options.into)
+    if options.drop:
+        plan = plan.drop(*options.drop)
+    say(repr(plan))
+    say(plan.diff())
+    if not options.yes:
+        note("nothing was written; --yes applies the plan, memoryfield undo takes it back")
+        return DONE
+    merged = plan.apply()
+    say(f"{', '.join(merged.absorbed)} went into {merged.survivor.name}")
+    return DONE
 
 
 def _undo(options: argparse.Namespace) -> int:

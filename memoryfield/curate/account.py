@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from memoryfield.curate.blocks import Sentence, body_sentences
 from memoryfield.curate.contradictions import likeness
-from memoryfield.curate.sentences import sentence_key, split_sentences, words
+from memoryfield.curate.sentences import sentence_key, split_sentences, word_bag
 from memoryfield.display import Table
 
 if TYPE_CHECKING:
@@ -210,10 +210,10 @@ def _is_hollow(found: Sequence[Sentence], position: int, present: Mapping[str, s
 
 
 def _nearest(text: str, texts: Sequence[str]) -> str:
-    bag = {folded for _, folded in words(text)}
+    bag = word_bag(text)
     best, found = 0.4, ""
     for other in texts:
-        theirs = {folded for _, folded in words(other)}
+        theirs = word_bag(other)
         shared = len(bag & theirs) / max(len(bag | theirs), 1)
         if shared > best and (shared > 0.6 or likeness(text, other) is not None):
             best, found = shared, other

@@ -14,6 +14,7 @@ from memoryfield.curate.journalrows import DONE, UNDONE, ChangeRow, Row
 from memoryfield.curate.steps import PageChange, Step
 from memoryfield.curate.textdiff import unified_diff
 from memoryfield.errors import HistoryError, PageNotFound
+from memoryfield.format.dates import moment_of
 from memoryfield.format.directory import PageDirectory
 
 
@@ -53,7 +54,8 @@ def step_value(connection: sqlite3.Connection, row: Row) -> Step:
         )
         for item in rows.change_rows(connection, row.id)
     )
-    moment = datetime.fromtimestamp(row.time_ns / 1e9, tz=UTC)
+    # A clock that was far off, or a damaged number: the step itself can still be shown, undone and redone.
+    moment = moment_of(row.time_ns / 1e9) or datetime.fromtimestamp(0, tz=UTC)
     return Step(row.id, moment, row.verb, row.note, row.who, row.state, row.target, changes)
 
 

@@ -239,8 +239,9 @@ class Committee:
         if a == b or self._block[a] < 0 or self._block[a] != self._block[b]:
             return None
         i, j = sorted((int(self._place[a]), int(self._place[b])))
-        size = len(self._blocks[self._block[a]])
-        return self._starts[self._block[a]] + size * i - i * (i + 1) // 2 + j - i - 1
+        number = int(self._block[a])
+        size = len(self._blocks[number])
+        return self._starts[number] + size * i - i * (i + 1) // 2 + j - i - 1
 
     def pairs_at(self, places: npt.NDArray[np.integer]) -> list[Pair]:
         """Return the pages of the pairs at *places*."""
@@ -268,17 +269,13 @@ class Committee:
                 gain[place] = -1
         trees = next(iter(self._trees.values()))
         merged = np.concatenate([tree.heights[tree.step] for tree in trees])
-        # pairs of one merge say the same; of those the most typical, whose score is nearest to the mean of the merge
-        order = np.lexsort((np.round(np.abs(self.scores - merged), 9), -gain))
+        typical = np.round(np.abs(self.scores - merged), 9)
         chosen: list[int] = []
-        seen: set[float] = set()
-        for place in order:
-            value = float(gain[place])
-            if len(chosen) == count or value < 0:
-                break
-            if value not in seen:
-                seen.add(value)
-                chosen.append(int(place))
+        for value in np.unique(gain)[::-1][:count]:
+            if value >= 0:
+                # pairs of one merge say the same; of those the most typical, whose score is nearest to the merge's mean
+                alike = np.flatnonzero(gain == value)
+                chosen.append(int(alike[typical[alike].argmin()]))
         return self.pairs_at(np.array(chosen, dtype=np.int64))
 
     def answered(self, answers: Mapping[Pair, bool]) -> Committee:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from memoryfield.curate.sentences import word_set, words
+from memoryfield.curate.sentences import word_bag, word_set, words
 
 Likeness = Literal["near", "conflict"]
 
@@ -46,6 +46,9 @@ def likeness(first: str, second: str, *, same_place: bool = False) -> Likeness |
     Returns:
         ``near`` (few words differ), ``conflict`` (the same words around other values), or None.
     """
+    bag, bag_two = word_bag(first), word_bag(second)
+    if 3 * len(bag & bag_two) < max(len(bag), len(bag_two)) - 1 and not same_place:
+        return None  # the quick answer, for nearly all pairs
     one, two = words(first), words(second)
     if not one or not two or max(len(one), len(two)) > _LONGEST:
         return None

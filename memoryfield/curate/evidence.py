@@ -1,8 +1,8 @@
 """What speaks for two pages being one, and what against: each kind of evidence for itself.
 
-For: close vectors of the contents and of the titles, shared words, shared rare lines, shared numbers, equal or contained
-text, an equal title or uuid, a name that a sync tool gave to a copy. Against: one form filled in with other values,
-other numbers. Whole tiles are worked out at once for the linkage, single pairs with words for the reader.
+For: close vectors of the contents and of the titles, shared words, shared rare lines, shared numbers, equal or
+contained text, an equal title or uuid, a name that a sync tool gave to a copy. Against: one form filled in with other
+values, other numbers. Whole tiles are worked out at once for the linkage, single pairs with words for the reader.
 """
 
 from __future__ import annotations
@@ -160,11 +160,25 @@ class _SharedItems:
         both = (self._weighed[rows] @ self.has[columns].T).toarray()
         first, second = self._own[rows][:, None], self._own[columns][None, :]
         whole = first + second - both if over == "union" else np.minimum(first, second)
-        return np.divide(both, whole, out=np.zeros_like(both), where=whole > 1e-9)
+        return np.asarray(np.divide(both, whole, out=np.zeros_like(both), where=whole > 1e-9))
+
+    def of_pairs(self, a: IndexArray, b: IndexArray, over: str) -> FloatArray:
+        """Return the same for the pairs ``(a[i], b[i])``."""
+        both = _row_sums(self._weighed[a], self.has[b])
+        whole = self._own[a] + self._own[b] - both if over == "union" else np.minimum(self._own[a], self._own[b])
+        return np.asarray(np.divide(both, whole, out=np.zeros_like(both), where=whole > 1e-9))
+
+    def counts_of_pairs(self, a: IndexArray, b: IndexArray) -> FloatArray:
+        """Return how many items each of the pairs ``(a[i], b[i])`` shares."""
+        return _row_sums(self.has[a], self.has[b])
 
     def count(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
         """Return how many items are shared."""
         return np.asarray((self.has[rows] @ self.has[columns].T).toarray(), dtype=np.float64)
+
+
+def _row_sums(one: _Sparse, other: _Sparse) -> FloatArray:
+    return np.asarray(one.multiply(other).sum(axis=1), dtype=np.float64).ravel()
 
 
 def _tfidf(texts: Sequence[str]) -> _Sparse:
@@ -172,7 +186,8 @@ def _tfidf(texts: Sequence[str]) -> _Sparse:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
-        return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b").fit_transform(texts)
+        found: _Sparse = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b").fit_transform(texts)
+        return found
     except ValueError:  # not one word
         return csr_matrix((len(texts), 1))
 
@@ -243,14 +258,6 @@ class Evidence:
             "same": same_text.astype(np.float64),
         }
 
-    def values_differ(self, a: int, b: int) -> bool:
-        """Say whether two pages are one form with other values, as their titles show."""
-        return bool(self._form[a] >= 0 and self._form[a] == self._form[b] and self._value[a] != self._value[b])
-
-    def siblings(self) -> list[tuple[int, int]]:
-        """Return the pairs of one form with other values, but of the large groups only each page with the next."""
-        return [pair for pair in _within(self._form) if self.values_differ(*pair)]
-
     @property
     def certain_candidates(self) -> frozenset[tuple[int, int]]:
         """Pairs that are worth a look whatever their vectors say: same title, uuid or text, copies by name."""
@@ -267,10 +274,28 @@ class Evidence:
                 a, b = sorted((number, numbers[original]))
                 yield a, b
 
-    def values(self, a: int, b: int) -> dict[str, float]:
-        """Return every kind of evidence on one pair as a number."""
-        tile = self.tile(np.array([a]), np.array([b]))
-        return {kind: float(value[0, 0]) for kind, value in tile.items()}
+    def content_cosines(self, numbers: IndexArray) -> FloatArray:
+        """Return the cosines of the contents of some pages, each with each."""
+        return np.asarray(self._content[numbers] @ self._content[numbers].T)
+
+    def of_pairs(self, a: IndexArray, b: IndexArray) -> dict[str, FloatArray]:
+        """Return every kind of evidence on the pairs ``(a[i], b[i])``, and how many lines and numbers they share."""
+        fewer = np.minimum(self._numbers.sizes[a], self._numbers.sizes[b])
+        same_form = (self._form[a] == self._form[b]) & (self._form[a] >= 0)
+        return {
+            "content": np.einsum("ij,ij->i", self._content[a], self._content[b]),
+            "head": np.einsum("ij,ij->i", self._head[a], self._head[b]),
+            "words": _row_sums(self._wording[a], self._wording[b]),
+            "jaccard": self._words.of_pairs(a, b, "union"),
+            "title": _row_sums(self._title_words[a], self._title_words[b]),
+            "lines": self._lines.of_pairs(a, b, "smaller"),
+            "numbers": fewer / (fewer + 3.0) * (self._numbers.of_pairs(a, b, "smaller") - 0.3),
+            "template": (same_form & (self._value[a] != self._value[b])).astype(np.float64),
+            "slot": (self._slot.counts_of_pairs(a, b) > self._filled.counts_of_pairs(a, b)).astype(np.float64),
+            "same": ((self._text[a] == self._text[b]) & (self._text[a] >= 0)).astype(np.float64),
+            "lines shared": self._lines.counts_of_pairs(a, b),
+            "numbers shared": self._numbers.counts_of_pairs(a, b),
+        }
 
     def reasons(self, a: int, b: int, values: dict[str, float], usual: float) -> tuple[Reason, ...]:
         """Say in words what speaks for the pair and what against.
@@ -278,10 +303,10 @@ class Evidence:
         Args:
             a: One page.
             b: The other.
-            values: What :meth:`values` gave.
+            values: What :meth:`of_pairs` gave for the pair.
             usual: Cosine that the neighbours of the two pages usually have with them.
         """
-        return tuple([*self._for(a, b, values, usual), *self._against(a, b, values)])
+        return (*self._for(a, b, values, usual), *self._against(a, b, values))
 
     def _for(self, a: int, b: int, values: dict[str, float], usual: float) -> Iterable[Reason]:
         if values["same"]:
@@ -298,17 +323,13 @@ class Evidence:
         for copy, original in ((a, b), (b, a)):
             if _original(self.names[copy]) == self.names[original]:
                 yield Reason(CONFLICT_COPY, f"{self.names[copy]} is named as a copy of {self.names[original]}")
-        shared = self._lines.count(np.array([a]), np.array([b]))[0, 0]
         if values["lines"] >= 0.3 and not values["same"]:
-            yield Reason(
-                SHARED_LINES,
-                f"{shared:.0f} {'line' if shared == 1 else 'lines'}, {values['lines']:.0%} of the smaller page by weight",
-            )
+            found = f"{values['lines shared']:.0f} {'line' if values['lines shared'] == 1 else 'lines'}"
+            yield Reason(SHARED_LINES, f"{found}, {values['lines']:.0%} of the smaller page by weight")
         if values["words"] >= 0.4 or values["jaccard"] >= 0.3:
             yield Reason(SHARED_WORDING, f"{values['jaccard']:.0%} of their words by weight")
         if values["numbers"] >= 0.15:
-            numbers = self._numbers.count(np.array([a]), np.array([b]))[0, 0]
-            yield Reason(SHARED_NUMBERS, f"{numbers:.0f} of them")
+            yield Reason(SHARED_NUMBERS, f"{values['numbers shared']:.0f} of them")
         if values["content"] - usual >= 0.15:
             yield Reason(NEAR_VECTORS, f"cosine {values['content']:.2f}, their neighbours {usual:.2f}")
 

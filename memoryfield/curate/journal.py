@@ -16,6 +16,7 @@ from pathlib import Path
 from memoryfield import places
 from memoryfield.curate.journalrows import DONE, PENDING, UNDONE, drop, keep, latest, prune, step_row
 from memoryfield.errors import DamagedJournal, HistoryError, NewerSchema
+from memoryfield.format.dates import clamped_ns
 from memoryfield.format.journaling import Recorded
 
 LARGEST = 2**30  # bytes
@@ -212,9 +213,9 @@ class JournalFile:
                         before,
                         after,
                         change.mode,
-                        change.modified_ns,
+                        _kept_ns(change.modified_ns),
                         change.new_mode,
-                        change.new_modified_ns,
+                        _kept_ns(change.new_modified_ns),
                         strayed,
                     ),
                 )
@@ -290,6 +291,10 @@ class JournalFile:
             connection.execute("VACUUM")
             connection.execute("PRAGMA journal_mode=DELETE").fetchone()  # it holds parts of what was pruned
         return os.path.getsize(self.path)
+
+
+def _kept_ns(nanoseconds: int | None) -> int | None:
+    return None if nanoseconds is None else clamped_ns(nanoseconds)
 
 
 def _text(path: Path) -> str:

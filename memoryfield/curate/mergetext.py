@@ -42,7 +42,7 @@ from memoryfield.curate.sections import (
     swap_block,
     without_spans,
 )
-from memoryfield.curate.sentences import is_short, sentence_key, words
+from memoryfield.curate.sentences import is_short, sentence_key, word_bag
 from memoryfield.display import plain
 
 SOURCES = "Sources"
@@ -308,7 +308,7 @@ class Weaver:
     def _counterpart(
         self, sentence: Sentence, origin: str, target: Section | None
     ) -> tuple[Section, Block, Sentence, Likeness] | None:
-        bag = {folded for _, folded in words(sentence.text)}
+        bag = word_bag(sentence.text)
         if self.too_long:
             return None
         best: tuple[float, Section, Block, Sentence, Likeness] | None = None
@@ -317,7 +317,7 @@ class Weaver:
                 if block.kind not in _MOVABLE or block.origin == origin:
                     continue
                 for other in block.sentences:
-                    theirs = {folded for _, folded in words(other.text)}
+                    theirs = word_bag(other.text)
                     shared = len(bag & theirs) / max(len(bag | theirs), 1)
                     if shared < 0.3 or (best is not None and shared <= best[0]):
                         continue

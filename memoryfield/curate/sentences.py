@@ -92,6 +92,12 @@ def words(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=16384)
+def word_bag(text: str) -> frozenset[str]:
+    """Return the different words of a text as they are compared."""
+    return frozenset(folded for _, folded in words(text))
+
+
 # -- ends of sentences ------------------------------------------------------------------------------------------------
 
 

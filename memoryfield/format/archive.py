@@ -8,16 +8,13 @@ stored: vectors do not compress. Reading archives is in ``zipread.py``, unpackin
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import os
 import re
-import secrets
 import shutil
-import sqlite3
 import stat
-import tempfile
 import zipfile
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,18 +31,13 @@ from memoryfield.format.checksums import (
     sidecar_path,
 )
 from memoryfield.format.directory import PageDirectory
-from memoryfield.format.files import (
-    TEMPORARY_PREFIX,
-    TEMPORARY_SUFFIX,
-    Folder,
-    Unreadable,
-    is_temporary,
-    write_errors,
-)
+from memoryfield.format.files import Folder, Unreadable, is_temporary, write_errors
 from memoryfield.format.findings import shown_name
 from memoryfield.format.importing import ImportReport, import_archive, import_pages, shown_skipped
+from memoryfield.format.indexcopy import index_copy
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, page_name, skip_reason
 from memoryfield.format.snapshot import LARGEST_PAGE, Skipped, survey
+from memoryfield.format.targets import check_sidecar, check_target, replacing
 from memoryfield.format.zipread import LONGEST_NAME, Limits, chunks, name_problem, read_listing, twins
 
 __all__ = [
@@ -119,13 +111,14 @@ def export_archive(
     other_files: bool | Sequence[str] = True,
     sidecar: bool = True,
 ) -> ArchiveReport:
-    """Write a field as an archive. An archive that is there already is replaced in one step.
+    """Write a field as an archive. An archive that is there already is replaced in one step, any other file never.
 
     Args:
         directory: The field.
         target: File to write, by custom ``NAME.memoryfield.zip``.
         pages: Names of the pages to take; all by default.
-        indexes: Filenames of the index files to take, as consistent copies.
+        indexes: Filenames of the index files to take, as consistent copies that hold nothing of other pages, nor of
+            these with another content, nor the place that a model came from.
         other_files: Take other files too: all that are no index and no archive, none, or those named. Files that have
             a page's ending and no page's name count as such.
         sidecar: Write the sha256 to a file beside the archive. Without it, one left from before is removed.
@@ -133,13 +126,10 @@ def export_archive(
     Raises:
         PageNotFound: A page or file that was asked for is not there.
         ArchiveError: Two names that some file systems cannot keep apart, an index that cannot be copied, or a target
-            that is a directory.
+            where something else than an archive stands, or beside which something else than its side file does.
     """
-    goal = Path(os.path.abspath(Path(target).expanduser()))
-    if goal.is_dir():
-        raise ArchiveError(f"{goal} is a directory: give the name of a file, such as {goal.name}{ARCHIVE_SUFFIX}")
-    if not goal.parent.is_dir():
-        raise ArchiveError(f"{goal} cannot be made: there is no directory {goal.parent}")
+    goal = check_target(target)
+    check_sidecar(goal)
     asked = {page_name(name) + PAGE_SUFFIX for name in pages or ()} | set(indexes)
     asked |= set() if isinstance(other_files, bool) else set(other_files)
     with directory.lock(), Folder(directory.path) as folder:
@@ -148,13 +138,13 @@ def export_archive(
             raise ArchiveError(
                 f"{directory.path} holds {one!r} and {other!r}, which many file systems cannot keep apart: rename one"
             )
-        with write_errors(goal.parent), _replacing(goal) as handle:
+        with write_errors(goal.parent), replacing(goal, lambda: _make_way(goal)) as handle:
             members = _write_members(handle, folder, chosen, frozenset(indexes), skipped, asked)
             digest = digest_of(handle)
             size = handle.seek(0, os.SEEK_END)
         # The old side file went before the new archive came: at no moment does one stand beside the other's archive.
         if sidecar:
-            with write_errors(goal.parent), _replacing(sidecar_path(goal)) as handle:
+            with write_errors(goal.parent), replacing(sidecar_path(goal), lambda: check_sidecar(goal)) as handle:
                 handle.write(sidecar_line(digest, goal.name).encode("utf-8", "surrogateescape"))
     return ArchiveReport(goal, digest, tuple(members), size, tuple(sorted(skipped)))
 
@@ -241,13 +231,15 @@ def _write_members(
     asked: Container[str],
 ) -> list[str]:
     members = []
+    exported: dict[str, bytes] = {}
     with zipfile.ZipFile(handle, "w", allowZip64=True) as archive:
-        for filename in chosen:
+        # Indexes last: only then it is known which pages they may tell of.
+        for filename in sorted(chosen, key=lambda name: (name in indexes, name)):
             problem = _unfit(filename)
             if problem is not None:
                 raise ArchiveError(f"{filename!r} cannot stand in an archive: {problem}")
             if filename in indexes:
-                with _index_copy(folder, filename) as copy:
+                with index_copy(folder, filename, exported) as copy:
                     _add(archive, filename, copy, zipfile.ZIP_STORED)
             else:
                 try:
@@ -258,8 +250,18 @@ def _write_members(
                     skipped.append(Skipped(filename, str(error)))
                     continue
                 _add(archive, filename, raw, zipfile.ZIP_DEFLATED)
+                if is_page_filename(filename):
+                    exported[filename] = hashlib.sha256(raw).digest()
             members.append(filename)
-    return members
+        archive.filelist.sort(key=lambda member: member.filename)
+    return sorted(members)
+
+
+def _make_way(goal: Path) -> None:
+    """Look once more at what an archive is about to replace, and take its old side file away."""
+    check_target(goal)
+    check_sidecar(goal)
+    sidecar_path(goal).unlink(missing_ok=True)
 
 
 def _add(archive: zipfile.ZipFile, filename: str, content: bytes | Path, method: int) -> None:
@@ -273,44 +275,3 @@ def _add(archive: zipfile.ZipFile, filename: str, content: bytes | Path, method:
     member.file_size = content.stat().st_size
     with open(content, "rb") as source, archive.open(member, "w") as goal:
         shutil.copyfileobj(source, goal, 2**20)
-
-
-@contextlib.contextmanager
-def _index_copy(folder: Folder, filename: str) -> Iterator[Path]:
-    """Copy an index through SQLite, so that a sync at the same moment does not tear it."""
-    try:
-        with folder.opened(filename) as (descriptor, _):
-            # A file in WAL mode without its log is complete, and SQLite would make side files in the field to read it.
-            is_alone = os.read(descriptor, 20)[18:20] == b"\x02\x02" and not folder.is_there(filename + "-wal")
-    except (FileNotFoundError, Unreadable) as error:
-        raise ArchiveError(f"{filename} cannot be exported as an index: {error}") from error
-    address = f"{(folder.path / filename).as_uri()}?mode=ro{'&immutable=1' if is_alone else ''}"
-    with tempfile.TemporaryDirectory(prefix="memoryfield-") as scratch:
-        copy = Path(scratch) / "index.sqlite3"
-        try:
-            with contextlib.closing(sqlite3.connect(address, uri=True, timeout=10)) as reader:
-                reader.execute("PRAGMA trusted_schema = OFF")
-                with contextlib.closing(sqlite3.connect(copy)) as writer:
-                    reader.backup(writer)
-                    writer.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error as error:
-            raise ArchiveError(f"{filename} cannot be exported as an index: {error}") from error
-        yield copy
-
-
-@contextlib.contextmanager
-def _replacing(goal: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes the place of *goal* when all went well, and of nothing otherwise."""
-    temporary = goal.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}")
-    try:
-        with open(temporary, "x+b") as handle:
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        if not goal.name.endswith(SIDECAR_SUFFIX):
-            sidecar_path(goal).unlink(missing_ok=True)
-        os.replace(temporary, goal)
-    finally:
-        temporary.unlink(missing_ok=True)
-    with Folder(goal.parent) as folder:
-        folder.sync()

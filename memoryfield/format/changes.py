@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryfield.errors import NotEditable, PageChanged, PageError, PageExists, PageNotFound
+from memoryfield.format.arguments import check_raw, check_sha256
 from memoryfield.format.files import Folder, Unreadable, flat, kind, same_file
 from memoryfield.format.journaling import Journal, Recorded, recorded
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name
 from memoryfield.format.snapshot import LARGEST_PAGE
-
 
 @dataclass(frozen=True)
 class Change:
@@ -118,10 +118,14 @@ def _checked(folder: Folder, changes: Iterable[Change], keep: bool) -> list[_Ste
 
     Raises:
         PageError: A condition does not hold; nothing was written.
+        QueryError: A condition or a content that is none.
     """
     steps: list[_Step] = []
     seen: set[str] = set()
     for change in changes:
+        check_sha256(change.if_sha256)
+        if change.after is not None:
+            check_raw(change.after)
         filename = flat(change.name) if change.as_before else page_name(change.name) + PAGE_SUFFIX
         if filename in seen:
             raise PageError(f"{filename} stands twice in one set of changes: give each page once")

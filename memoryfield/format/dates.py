@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 
 # Narrower than datetime.fromisoformat, which also takes week dates and bare digits such as 20260301.
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
+_MOST_NS = 2**63 - 1
 
 
 def date_text(moment: datetime | date) -> str:
@@ -23,6 +24,23 @@ def date_text(moment: datetime | date) -> str:
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone: use an aware datetime, for example datetime.now(UTC)")
     return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def moment_of(seconds: float) -> datetime | None:
+    """Return the moment of a file's time, or None where no calendar has it.
+
+    Args:
+        seconds: Since 1970; some file systems hold times of a million years.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def clamped_ns(nanoseconds: int) -> int:
+    """Return a file's time as an integer of 64 bits can hold it, such as SQLite's: the years 1677 to 2262."""
+    return max(-_MOST_NS, min(nanoseconds, _MOST_NS))
 
 
 def parse_date(text: str) -> datetime | None:

@@ -17,12 +17,14 @@ from pathlib import Path
 
 from memoryfield.errors import FieldNotFound, FrontmatterError, NotEditable, PageChanged, PageNotFound
 from memoryfield.format import edit as edits
+from memoryfield.format.arguments import check_keys, check_raw, check_section, check_sha256, check_texts
 from memoryfield.format.changes import Change, apply_changes
+from memoryfield.format.dates import moment_of
 from memoryfield.format.files import LEFTOVER_AGE, Folder, Unreadable, flat, write_errors
 from memoryfield.format.journaling import Journal
 from memoryfield.format.links import rewrite_links
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
-from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name, slug
+from memoryfield.format.names import PAGE_SUFFIX, check_name_type, new_page_name, page_name, slug
 from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.format.snapshot import LARGEST_PAGE, Entry, Snapshot, survey, take_snapshot
 from memoryfield.format.yamlwrite import Settable
@@ -95,8 +97,10 @@ class PageDirectory:
         """Return the bytes of a page or of another file directly in the directory.
 
         Raises:
+            InvalidName: That names no file directly in the directory.
             PageNotFound: No such file, or one that is not read.
         """
+        check_name_type(filename)
         with Folder(self.path) as folder:
             return _read_raw(folder, flat(filename))[0]
 
@@ -140,6 +144,7 @@ class PageDirectory:
             PageNotFound: A page to delete is not there.
             InvalidName: A name that no page, or no new page, may have.
             NotEditable: A link, a directory, a write-protected page, or more than 16 MiB.
+            QueryError: An ``if_sha256`` that is no sha256, or a content that is not bytes.
             FieldLocked: Another process is writing for too long.
             ReadOnlyField: The directory cannot be written.
             HistoryError: The journal cannot keep the change.
@@ -164,6 +169,8 @@ class PageDirectory:
             MemoryfieldError: As ``apply``.
         """
         name = page_name(name)
+        check_raw(raw)
+        check_sha256(if_sha256)
         with self.lock():
             if not absent:
                 with suppress(PageNotFound):
@@ -194,12 +201,15 @@ class PageDirectory:
         Raises:
             PageExists: Something of that name is there.
             InvalidName: No new page may have that name, or none is given and the title makes none.
+            QueryError: A title, summary or body that is no text.
         """
+        if name is not None:
+            name = new_page_name(name)
+        check_texts(title=title, summary=summary, body=body)
         moment = now or datetime.now(UTC)
         with self.lock():
             if name is None:
-                name = slug(title or "", self._taken())
-            name = new_page_name(name)
+                name = new_page_name(slug(title or "", self._taken()))
             fresh = keys.pop("uuid", None) or str(uuid.uuid4())
             raw = edits.new_page(title=title, summary=summary, body=body, now=moment, uuid=str(fresh), **keys)
             self.apply([Change(name, raw, absent=True)])
@@ -239,7 +249,13 @@ class PageDirectory:
             PageChanged: The page is not the one that *if_sha256* names.
             FrontmatterError: The frontmatter is broken, or the edit would touch other bytes; says where and why.
             NotEditable: The bytes are not UTF-8, there is no such section, or the uuid would change.
+            QueryError: An argument of another type than it should have, or an *if_sha256* that is no sha256.
         """
+        name = page_name(name)
+        check_sha256(if_sha256)
+        check_texts(body=body, append=append)
+        check_keys(keys)
+        check_section(section)
         asked = dict(keys or {})
         for key, value in (("title", title), ("summary", summary)):
             if value is not None:
@@ -307,12 +323,14 @@ class PageDirectory:
             PageNotFound: No such page.
             PageChanged: The page is not the one that *if_sha256* names.
             NotEditable: The page is ``index`` or ``listing``.
+            QueryError: *if_sha256* is no sha256.
         """
         name = page_name(name)
+        check_sha256(if_sha256)
         _protect(name, "deleted", force)
         with self.lock():
             page = self.read(name)
-            self.apply([Change(name, None, if_sha256 or page.sha256)], verb="delete")
+            self.apply([Change(name, None, if_sha256 if if_sha256 is not None else page.sha256)], verb="delete")
             return page
 
     def _taken(self) -> set[str]:
@@ -341,10 +359,7 @@ def _read(folder: Folder, name: str) -> Page:
 
 def file_time(status: os.stat_result) -> datetime | None:
     """Return the modification time of a file in UTC, or None where no date can say it."""
-    try:
-        return datetime.fromtimestamp(status.st_mtime, tz=UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return moment_of(status.st_mtime)
 
 
 def _protect(name: str, verb: str, force: bool) -> None:

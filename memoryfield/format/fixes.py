@@ -11,7 +11,6 @@ import difflib
 import hashlib
 import re
 import stat
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import overload
@@ -26,6 +25,7 @@ from memoryfield.format.findings import shown_name
 from memoryfield.format.frontmatter import read_frontmatter
 from memoryfield.format.journaling import Recorded, recorded
 from memoryfield.format.links import links
+from memoryfield.format.normal import normalized
 from memoryfield.format.page import Page
 from memoryfield.format.pagechecks import UTF_16_MARKS
 from memoryfield.format.pages import PageSource
@@ -260,7 +260,7 @@ def _relinked(raw: bytes, targets: Mapping[str, str]) -> bytes:
 
 def _targets(renames: Mapping[str, str]) -> dict[str, str]:
     """Return what links may call badly named files, with the new names: with the ending, and without for wiki links."""
-    normal = {unicodedata.normalize("NFC", old): new for old, new in renames.items()}
+    normal = {normalized("NFC", old): new for old, new in renames.items()}
     return {**{stem_of(old): stem_of(new) for old, new in normal.items()}, **normal}
 
 
@@ -270,7 +270,7 @@ def _new_target(target: str, targets: Mapping[str, str]) -> str | None:
     # A number sign may belong to the name or begin a fragment.
     for cut in {len(rest), rest.find("#")} - {-1}:
         for name in (rest[:cut], unquote(rest[:cut])):
-            new = targets.get(unicodedata.normalize("NFC", name))
+            new = targets.get(normalized("NFC", name))
             if new is not None:
                 return lead + new + rest[cut:]
     return None

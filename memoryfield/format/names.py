@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from memoryfield.errors import InvalidName
+from memoryfield.format.normal import normalized
 
 PAGE_SUFFIX = ".md"
 LONGEST_SLUG = 60
@@ -39,10 +40,21 @@ def page_name(text: str) -> str:
     Raises:
         InvalidName: No page may have that name; the message says why and proposes one.
     """
+    check_name_type(text)
     name = text.removesuffix(PAGE_SUFFIX)
     if _PAGE_NAME.fullmatch(name) is None:
         raise InvalidName(f"{text!r} cannot be a page name: {_why_invalid(name)}.{_proposal(name)}")
     return name
+
+
+def check_name_type(name: object) -> None:
+    """Refuse what is no text at all.
+
+    Raises:
+        InvalidName: It is of another type.
+    """
+    if not isinstance(name, str):
+        raise InvalidName(f"a name is a text such as 'shopping-list', not {type(name).__name__} {repr(name)[:60]}")
 
 
 def new_page_name(text: str) -> str:
@@ -112,7 +124,7 @@ def skip_reason(filename: str) -> str | None:
 
 def _slug_words(title: str) -> str:
     """Return the title in lower-case ASCII words joined by single hyphens, of any length."""
-    folded = unicodedata.normalize("NFKD", title.lower().translate(_LETTERS))
+    folded = normalized("NFKD", title.lower().translate(_LETTERS))
     bare = "".join(c for c in folded if not unicodedata.combining(c))
     return _NOT_IN_SLUG.sub("-", bare.lower()).strip("-")
 

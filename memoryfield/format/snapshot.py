@@ -15,10 +15,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memoryfield.format.dates import clamped_ns
 from memoryfield.format.files import READ_BLOCK, READ_FLAGS, Folder, Unreadable, kind, read_all, refusal
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, skip_reason
 
 RACY_WINDOW_NS = 3_000_000_000
+_FAR_NS = 2**63 - 1  # a file system may hold times far beyond; indexes cannot
 _FEW = 100  # names that are looked at one by one
 # `is_page_filename` for many names at once, which takes a third of the time; a name cannot hold a slash.
 _ONLY_PAGES = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.md(?:/|\Z))+")
@@ -31,7 +33,7 @@ class Entry(NamedTuple):
     Attributes:
         sha256: 32 bytes over the file's bytes.
         size: Bytes.
-        mtime_ns: Modification time in nanoseconds since 1970.
+        mtime_ns: Modification time in nanoseconds since 1970, at most what 64 bits hold.
         ctime_ns: Time of the last change of content or attributes; on Windows that of creation.
         inode: Number of the file.
     """
@@ -174,7 +176,10 @@ def take_snapshot(folder: Folder, known: Snapshot | Mapping[str, Entry] | None =
             if trouble is not None:
                 skipped.append(Skipped(filename, str(trouble)))
             continue
-        found = (sha256(data).digest(), size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        modified = status.st_mtime_ns
+        if not -_FAR_NS < modified < _FAR_NS:
+            modified = clamped_ns(modified)
+        found = (sha256(data).digest(), size, modified, status.st_ctime_ns, status.st_ino)
         old = earlier(filename)
         entries[filename] = old if old is not None and old == found else Entry._make(found)
     return Snapshot(entries, tuple(sorted(skipped)), taken)

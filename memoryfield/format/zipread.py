@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import stat
 import struct
-import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from memoryfield.errors import ArchiveError
 from memoryfield.format.names import PAGE_SUFFIX, skip_reason
+from memoryfield.format.normal import normalized
 from memoryfield.format.snapshot import LARGEST_PAGE, Skipped
 
 _END = struct.Struct("<4s4H2LH")
@@ -144,7 +144,7 @@ def chunks(handle: BinaryIO, name: str, member: Member, listing: Listing, label:
 
 def twin_key(name: str) -> str:
     """Return a text that is equal for names which differ only by case or by Unicode form."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return normalized("NFC", normalized("NFC", name).casefold())
 
 
 def twins(names: Iterable[str]) -> list[tuple[str, str]]:

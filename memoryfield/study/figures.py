@@ -95,7 +95,7 @@ def layout_svg(layout: Layout, width: int, height: int) -> str:
         for (x, y), name, page in zip(points, layout.names, layout.pages, strict=True)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="mathjax_ignore" role="img" aria-label="Map of {len(layout)} pages"'
-        f' viewBox="0 0 {width} {height}" style="max-width:{width}px;width:100%;height:auto">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="mathjax_ignore" role="img" viewBox="0 0 {width} {height}"'
+        f' aria-label="Map of {len(layout)} pages" style="max-width:{width}px;width:100%;height:auto">'
         f'<g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g></svg>'
     )

@@ -214,6 +214,19 @@ def test_history_undo_redo(notes: str, capsys: pytest.CaptureFixture[str]) -> No
     assert _run(capsys, "history", notes, "--prune", "0", "--json")[0] == DONE
 
 
+def test_merge_shows_then_does_and_undo_brings_back(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = ["cold-baking-stone", "slab-preheating-for-underside"]
+    before = {path.name: path.read_bytes() for path in Path(notes).glob("*.md")}
+    code, out, err = _run(capsys, "merge", notes, *pages)
+    assert code == DONE and "nothing is missing" in out and "--yes" in err
+    assert {path.name: path.read_bytes() for path in Path(notes).glob("*.md")} == before
+    code, out, _ = _run(capsys, "merge", notes, *pages, "--into", pages[0], "--yes")
+    assert code == DONE and not Path(notes, f"{pages[1]}.md").exists()
+    assert _run(capsys, "undo", notes)[0] == DONE
+    assert {path.name: path.read_bytes() for path in Path(notes).glob("*.md")} == before
+    assert _run(capsys, "merge", notes, pages[0])[0] == REFUSED
+
+
 def test_health(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path(notes, "leak.md").write_text("See [gone](no-such-page.md).\n")
     code, out, _ = _run(capsys, "health", notes, "--quiet")

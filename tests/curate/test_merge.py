@@ -203,6 +203,24 @@ def test_merging_again_keeps_one_section_of_sources(tmp_path: Path) -> None:
     assert plan.result.frontmatter["merged_from"] == ["sam-new-job", "sam-3 u-3"]
 
 
+@pytest.mark.parametrize("end", ["<!-- open", "```sh\nopen", "- item\n\n  ~~~\n  open", "> ```\n> open"])
+def test_an_open_fence_or_comment_swallows_nothing(tmp_path: Path, end: str) -> None:
+    pages = {"a": f"Text one is long enough to be first.\n\n{end}\n", "b": f"Text two.\n\n## More\n\n{end}\n"}
+    plan = _plan(_field(tmp_path / "f", pages), "a", "b", into="a")
+    assert plan.account().complete and plan.text.count("Text two.") == 1 and plan.text.count("- `b`") == 1
+
+
+def test_what_cannot_be_put_together_is_said_and_not_written(tmp_path: Path) -> None:
+    odd = "```\na\n```\n\n<!-- open\n\n```sh\nb\n\n```\nc\n```\n\n<!-- note -->\n"  # a fence that opens in a comment
+    directory = _field(tmp_path / "f", {"a": f"{odd}", "b": "Text two.\n"})
+    plan, before = _plan(directory, "a", "b", into="a"), _files(tmp_path / "f")
+    assert not plan.account().complete and "block the merge" in repr(plan)
+    with pytest.raises(NotEditable, match="missing"):
+        plan.apply()
+    assert _files(tmp_path / "f") == before
+    assert plan.with_body("Text two.\n").apply().survivor.body == "Text two.\n"  # a curator can always write it
+
+
 def test_pages_of_one_template_keep_their_answers_apart(tmp_path: Path) -> None:
     text = "---\ntitle: {0} of {1}\n---\nRequest: what is the {0} of {1}\n\nSite: shop\n\n## Result\n\n- {2}\n"
     pages = {
@@ -376,7 +394,6 @@ _headings = st.builds(
 _loose = st.sampled_from(
     [
         "<!-- note -->",
-        "<!-- open",
         "```sh\nopen",
         "- item\n  ```\n  open",
         "[1]: http://a.example",

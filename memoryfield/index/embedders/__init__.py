@@ -16,6 +16,8 @@ What turns texts into vectors lives in this package; how vectors are stored and 
     graph       the network as an ONNX graph: BERT and NomicBERT
     http        Ollama and OpenAI-compatible endpoints
     transport   one guarded JSON request
+    deadline    HTTP connections that keep one deadline
+    redaction   takes a key out of what a server said
     hashing     word hashing, without weights
     shortened   the first dimensions of a longer vector (Matryoshka models)
     rows        checks and scaling that all of them share

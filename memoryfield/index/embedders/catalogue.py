@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.display import plain
 from memoryfield.errors import MemoryfieldError, ModelNotReady, QueryError
 from memoryfield.index.embedders import Embedder, servers
 from memoryfield.index.embedders.cache import ModelCache
@@ -68,13 +69,19 @@ def load_model(
 
     Raises:
         ModelNotReady: It cannot be loaded here and now; the message says what was tried and what to do.
-        QueryError: No such model or backend.
+        QueryError: No such model or backend, or an argument of the wrong kind.
     """
     if model is not None and not isinstance(model, str | os.PathLike):
-        return model
-    name = os.fspath(model) if model is not None else os.environ.get("MEMORYFIELD_MODEL", "").strip() or DEFAULT_MODEL
+        return _checked(model)
+    name = _name(model)
     if backend not in (None, *BACKENDS):
         raise QueryError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
+    if not isinstance(device, str | None):
+        raise QueryError(f"device is a name for torch, such as 'cuda', not {_kind(device)}")
+    if dimensions is not None and (not isinstance(dimensions, int) or isinstance(dimensions, bool)):
+        raise QueryError(f"dimensions is a whole number, not {_kind(dimensions)}")
+    if not isinstance(trust_remote_code, bool):  # "false" would count as true, and run what nobody has read
+        raise QueryError(f"trust_remote_code is True or False, not {_kind(trust_remote_code)}")
     request = _Request(name, backend, device, dimensions, trust_remote_code)
     return _cache.get((request, _surroundings(name)), request.load)
 
@@ -82,6 +89,40 @@ def load_model(
 def forget_models() -> None:
     """Drop the loaded models, so that the next ``load_model`` looks anew."""
     _cache.clear()
+
+
+_ATTRIBUTES = (
+    *("model_code", "source", "dimensions", "max_tokens", "document_prefix", "query_prefix", "normalized"),
+    *("embed_documents", "embed_query"),
+)
+_EXPECTED = "a model is given by name, as a folder, or as an object with the attributes of an Embedder"
+
+
+def _checked(model: Any) -> Embedder:
+    """Return *model*, which is neither a name nor a folder, if it is an embedder."""
+    if isinstance(model, type):
+        raise QueryError(f"{_EXPECTED}; {model.__name__} is a class, of which an object is needed")
+    missing = [name for name in _ATTRIBUTES if not hasattr(model, name)]
+    if missing:
+        raise QueryError(f"{_EXPECTED}; {_kind(model)} has no {', '.join(missing)}")
+    embedder: Embedder = model
+    return embedder
+
+
+def _name(model: str | os.PathLike[str] | None) -> str:
+    """Return the name or the folder that *model* means."""
+    if model is None:
+        return os.environ.get("MEMORYFIELD_MODEL", "").strip() or DEFAULT_MODEL
+    name: Any = os.fspath(model)
+    if not isinstance(name, str):
+        raise QueryError(f"{_EXPECTED}; this folder's path is {_kind(name)}")
+    if not name.strip() or "\0" in name:
+        raise QueryError(f"{_EXPECTED}; {name!r} is none")
+    return name
+
+
+def _kind(value: object) -> str:
+    return f"{plain(repr(value), 40)} ({type(value).__name__})"
 
 
 @dataclass(frozen=True)
@@ -123,7 +164,7 @@ class _Request:
         known = known_model(self.name)
         if known is not None:
             return self._known(known)
-        path = Path(self.name).expanduser()
+        path = Path(os.path.expanduser(self.name))  # Path.expanduser raises where there is no such user
         if path.is_dir():
             return self._local(path, os.path.basename(os.path.realpath(path)), str(path), None)
         return self._unknown()
@@ -260,7 +301,7 @@ def _surroundings(name: str) -> tuple[Any, ...]:
     if known_model(name) is not None or name in (AUTO, HASHING):
         return values
     try:
-        state = (Path(name).expanduser() / "config.json").stat()
+        state = os.stat(os.path.join(os.path.expanduser(name), "config.json"))
     except (OSError, ValueError):
         return values
     return (*values, os.path.realpath(os.path.expanduser(name)), state.st_mtime_ns, state.st_ino)

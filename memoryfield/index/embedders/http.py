@@ -28,6 +28,8 @@ _BATCH_BYTES = 64 * 1024  # a slow server takes some seconds for each page of 8 
 _TOO_LONG = ("context length", "too long", "too large", "maximum context", "exceed", "max_tokens", "input length")
 _TEXT_ITSELF = (400, 413, 422, 500)  # may be about one text; other errors are about the server or the key
 _HALVINGS = 4
+_MOST_DIMENSIONS = 65536  # more is a mistake or a trap: a matrix is made of it before the first vector has come
+_MOST_TOKENS = 2**31 - 1
 
 
 class _HttpEmbedder(ABC):
@@ -77,12 +79,15 @@ class _HttpEmbedder(ABC):
     def _found_dimensions(self) -> int:
         """Say how long the model's vectors are, by embedding one text; shows as well that it is there."""
         try:
-            row = _row(self._request(["test"], retry=False)[0], self.source)
+            answer = self._request(["test"], retry=False)
+            if len(answer) != 1:
+                raise EmbeddingFailed(f"{self.source} gave {len(answer)} vectors for 1 text")
+            row = _row(answer[0], self.source)
         except Rejected as error:
             raise ModelNotReady(f"model {self.served!r}: {error}") from error
         except EmbeddingFailed as error:
             raise ModelNotReady(f"model {self.served!r}: {error}") from error
-        if not len(row) or not np.isfinite(row).all():
+        if not 1 <= len(row) <= _MOST_DIMENSIONS or not np.isfinite(row).all():
             raise ModelNotReady(f"model {self.served!r} at {self.endpoint.shown} gave no usable vector for a test")
         return len(row)
 
@@ -193,18 +198,17 @@ class OllamaEmbedder(_HttpEmbedder):
                 {"model": self.served}, retry=False
             )
             facts = about["model_info"]
-            sizes = {str(name).rpartition(".")[2]: int(v) for name, v in facts.items() if isinstance(v, int)}
+            dimensions = _size(facts, "embedding_length", _MOST_DIMENSIONS)
+            self._read_tokens = _size(facts, "context_length", _MOST_TOKENS)
         except Rejected as error:
             if error.status == 404:
                 raise ModelNotReady(
                     f"Ollama at {self._server} has no model {self.served!r}; run: ollama pull {self.served}"
                 ) from error
-            sizes = {}
+            dimensions = 0
         except (EmbeddingFailed, KeyError, TypeError, AttributeError):
-            sizes = {}
-        self._read_tokens = sizes.get("context_length", 0)
-        dimensions = sizes.get("embedding_length", 0)
-        return dimensions if dimensions > 0 else super()._found_dimensions()
+            dimensions = 0
+        return dimensions or super()._found_dimensions()
 
 
 class OpenAIEmbedder(_HttpEmbedder):
@@ -253,9 +257,14 @@ class OpenAIEmbedder(_HttpEmbedder):
         body = {"model": self.served, "input": texts, "encoding_format": "float"}
         data = _list(self.endpoint.ask(body, retry=retry), "data", self.source)
         try:
-            return [entry["embedding"] for entry in sorted(data, key=lambda entry: int(entry["index"]))]
-        except (KeyError, TypeError, ValueError):
+            pairs = [(entry["index"], entry["embedding"]) for entry in data]
+        except (KeyError, TypeError):
             raise EmbeddingFailed(f"{self.source}: entries of 'data' lack index or embedding") from None
+        # Anything else than each number once could give a text the vector of another.
+        if not all(type(index) is int for index, _ in pairs) or {i for i, _ in pairs} != set(range(len(pairs))):
+            raise EmbeddingFailed(f"{self.source}: the indexes in 'data' are not the whole numbers from 0, each once")
+        vectors = dict(pairs)
+        return [vectors[index] for index in range(len(vectors))]
 
 
 def ollama_url() -> str:
@@ -323,15 +332,23 @@ def _list(answer: Any, name: str, source: str) -> list[Any]:
     return found
 
 
+def _size(facts: dict[str, Any], name: str, most: int) -> int:
+    """Read a size from Ollama's description of a model: that of its architecture, 0 where there is no sensible one."""
+    found = {key: v for key, v in facts.items() if key.endswith(f".{name}") and type(v) is int and 1 <= v <= most}
+    # A model may have several parts (bert.embedding_length, bert.vision.embedding_length).
+    own = found.get(f"{facts.get('general.architecture')}.{name}")
+    return own if own is not None else next(iter(found.values()), 0)
+
+
 def _row(entry: Any, source: str) -> Matrix:
-    """Read one vector: a list of numbers, or base64 of little-endian float32."""
+    """Read one vector: a list of numbers (null is what some servers write for NaN), or base64 of LE float32."""
     try:
         if isinstance(entry, str):
             return np.frombuffer(base64.b64decode(entry, validate=True), "<f4").astype(np.float32)
+        if not isinstance(entry, list) or not set(map(type, entry)) <= {float, int, type(None)}:
+            raise TypeError
         with np.errstate(over="ignore"):
             row = np.array(entry, dtype=np.float32)
     except (ValueError, TypeError, OverflowError, binascii.Error):
         raise EmbeddingFailed(f"{source} gave a vector that is no list of numbers") from None
-    if row.ndim != 1:
-        raise EmbeddingFailed(f"{source} gave a vector that is no list of numbers")
     return row

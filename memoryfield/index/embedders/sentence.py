@@ -8,6 +8,7 @@ short test has found it reachable, for the hub's client retries for more than a 
 from __future__ import annotations
 
 import contextlib
+import http.client
 import importlib.util
 import logging
 import os
@@ -22,7 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from memoryfield.display import plain
 from memoryfield.errors import ModelNotReady
+from memoryfield.index.embedders.deadline import Deadline
 from memoryfield.index.embedders.rows import Matrix, check_shape, only, prefixed, unit_rows
 
 PROBE_SECONDS = 3.0
@@ -118,13 +121,15 @@ def hub_reachable(seconds: float = PROBE_SECONDS) -> tuple[bool, str]:
     def ask() -> None:
         try:
             request = urllib.request.Request(constants.ENDPOINT, method="HEAD")
-            urllib.request.urlopen(request, timeout=seconds).close()
+            Deadline(seconds).opener().open(request).close()
             answers.append("")
         except urllib.error.HTTPError as error:
             error.close()
             answers.append("")
-        except (OSError, ValueError) as error:
-            answers.append(str(getattr(error, "reason", error)) or type(error).__name__)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            if not isinstance(reason, TimeoutError):
+                answers.append(plain(reason, 200) or type(error).__name__)
 
     thread = threading.Thread(target=ask, daemon=True, name="memoryfield-hub-probe")
     thread.start()
@@ -202,5 +207,4 @@ def _truthy(variable: str) -> bool:
 
 def _line(error: BaseException) -> str:
     """The first lines of a long message, in one."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else text[:299] + "…"
+    return plain(" ".join(str(error).split()), 300) or type(error).__name__

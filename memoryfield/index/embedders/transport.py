@@ -13,17 +13,29 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryfield.errors import EmbeddingFailed, ModelNotReady, QueryError
+from memoryfield.display import plain
+from memoryfield.errors import EmbeddingFailed, ModelError, ModelNotReady, QueryError
+from memoryfield.index.embedders.deadline import Deadline
+from memoryfield.index.embedders.redaction import redacted
 
 RESPONSE_LIMIT = 64 * 1024 * 1024
 _PAUSES = (0.25, 0.5, 1.0)  # seconds before each further try
 _LONGEST_PAUSE = 10.0  # even where the server asks for more
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _PIECE = 256 * 1024
+_SAID_LIMIT = 16 * 1024  # read of an error; much more than is shown, so that no key is cut before it is found
 
 
 class Unreachable(ModelNotReady):
-    """No server answers at that address."""
+    """No server answers at that address.
+
+    Attributes:
+        again: Whether another try may find it.
+    """
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.again = again
 
 
 class Rejected(EmbeddingFailed):
@@ -47,7 +59,7 @@ class Endpoint:
     Attributes:
         url: http or https, without user name and password.
         key: Sent as a bearer token; shown nowhere.
-        timeout: Seconds for one request, all of it.
+        timeout: Seconds for one request, all of it but the system's look-up of the host's name.
     """
 
     url: str
@@ -90,21 +102,23 @@ class Endpoint:
         """
         pauses = _PAUSES if retry else ()
         for pause in (*pauses, None):
-            try:
-                return self._once(body)
-            except Rejected as error:
-                if pause is None or error.status not in _AGAIN:
-                    raise
-                wait = max(pause, min(error.retry_after, _LONGEST_PAUSE))
-            except Unreachable as error:
-                # Where nobody listens, a second changes nothing; a wait for nothing is not repeated.
-                if pause is None or isinstance(error.__cause__, ConnectionRefusedError | TimeoutError):
-                    raise
-                wait = pause
-            time.sleep(wait)
+            answer = self._once(body)
+            if not isinstance(answer, ModelError):
+                return answer
+            if pause is None:
+                raise answer
+            if isinstance(answer, Rejected) and answer.status in _AGAIN:
+                pause = max(pause, min(answer.retry_after, _LONGEST_PAUSE))
+            elif not (isinstance(answer, Unreachable) and answer.again):
+                raise answer
+            time.sleep(pause)
         raise AssertionError("unreachable")
 
     def _once(self, body: object | None) -> Any:
+        """Return the JSON of the answer, or what went wrong.
+
+        That is returned and raised elsewhere, so that no error that quotes the server hangs on it as its context.
+        """
         headers = {"Accept": "application/json", "User-Agent": "memoryfield-lab"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -115,42 +129,56 @@ class Endpoint:
         request = urllib.request.Request(self.url, data=data, headers=headers)
         # A proxy has no business between two programs on one machine.
         proxies = [urllib.request.ProxyHandler({})] if self.is_loopback else []
-        opener = urllib.request.build_opener(_NoRedirect, *proxies)
-        deadline = time.monotonic() + self.timeout
+        deadline = Deadline(self.timeout)
         try:
-            with opener.open(request, timeout=self.timeout) as response:
-                raw = self._read(response, deadline, RESPONSE_LIMIT)
+            with deadline.opener(_NoRedirect, *proxies).open(request) as response:
+                raw = self._read(response)
         except urllib.error.HTTPError as error:
             with error:
-                raise self._rejected(error) from None
-        except urllib.error.URLError as error:
-            cause = error.reason if isinstance(error.reason, BaseException) else error
-            raise Unreachable(f"{self.shown} does not answer: {self._safe(error.reason)}") from cause
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.shown} broke off: {self._safe(error) or type(error).__name__}") from error
+                return self._rejected(error)
+        except EmbeddingFailed as error:
+            return error
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return self._unreachable(error)
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
-            raise Rejected(f"{self.shown} answered, but not with JSON: {self._safe(raw[:80])}", 200) from None
+            start = self._safe(raw[:_SAID_LIMIT], 80)
+            return Rejected(f"{self.shown} answered, but not with JSON: {start}", 200)
 
-    def _read(self, response: Any, deadline: float, limit: int) -> bytes:
+    def _read(self, response: Any) -> bytes:
         pieces, size = [], 0
-        while piece := response.read1(_PIECE):
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                raise EmbeddingFailed(f"{self.shown} answered with more than {limit} bytes")
-            if time.monotonic() > deadline:
-                raise EmbeddingFailed(f"{self.shown} was not done within {self.timeout:g} s")
+        try:
+            while piece := response.read1(_PIECE):
+                pieces.append(piece)
+                size += len(piece)
+                if size > RESPONSE_LIMIT:
+                    raise EmbeddingFailed(f"{self.shown} answered with more than {RESPONSE_LIMIT} bytes")
+        except TimeoutError:
+            raise self._too_slow("its answer") from None
         if response.length:  # what was announced and did not come; None where nothing was announced
             raise http.client.IncompleteRead(b"", response.length)
         return b"".join(pieces)
 
-    def _rejected(self, error: urllib.error.HTTPError) -> Rejected:
+    def _unreachable(self, error: Exception) -> Unreachable:
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(cause, TimeoutError):
+            return Unreachable(f"{self.shown} does not answer: timed out after {self.timeout:g} s", again=False)
+        what = "does not answer" if isinstance(error, urllib.error.URLError) else "broke off"
+        said = self._safe(cause) or type(cause).__name__
+        # Where nobody listens, a second changes nothing; a wait for nothing (above) is not repeated.
+        return Unreachable(f"{self.shown} {what}: {said}", again=not isinstance(cause, ConnectionRefusedError))
+
+    def _rejected(self, error: urllib.error.HTTPError) -> EmbeddingFailed:
+        raw = b""
         try:
-            said = self._safe(error.read(2000))
-        except (OSError, http.client.HTTPException):
-            said = ""
+            while len(raw) < _SAID_LIMIT and (piece := error.read1(_SAID_LIMIT - len(raw))):
+                raw += piece
+        except TimeoutError:
+            return self._too_slow(f"the text of its answer {error.code}")
+        except (OSError, http.client.HTTPException, ValueError):
+            pass  # the status alone says enough
+        said = self._safe(raw) or self._safe(error.reason)
         if 300 <= error.code < 400:
             said = "it points to another address, which is not followed; give that address itself"
         advice = {
@@ -160,23 +188,31 @@ class Endpoint:
         }.get(error.code, "")
         after = str(error.headers.get("Retry-After", "")) if error.headers else ""
         seconds = float(after[:9]) if after.isdecimal() else 0.0
-        return Rejected(f"{self.shown} answered {error.code}{advice}: {said or error.reason}", error.code, seconds)
+        return Rejected(f"{self.shown} answered {error.code}{advice}: {said}", error.code, seconds)
 
-    def _safe(self, said: object) -> str:
-        """What a server or the system said, in one short line, with the key taken out."""
+    def _too_slow(self, what: str) -> EmbeddingFailed:
+        return EmbeddingFailed(f"{self.shown} was not done with {what} within {self.timeout:g} s")
+
+    def _safe(self, said: object, limit: int = 200) -> str:
+        """What a server or the system said, in one short line that a terminal can show, with the keys taken out."""
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        if self.key:
-            text = text.replace(self.key, "***")
-        text = "".join(c if c.isprintable() else " " for c in text)
-        text = " ".join(text.split())
-        return text if len(text) <= 200 else text[:199] + "…"
+        text = redacted(text[:_SAID_LIMIT], self._secrets())
+        return plain(" ".join(text.split()), limit)
+
+    def _secrets(self) -> list[str]:
+        """The key, and what may be one in the query of the address."""
+        values = urllib.parse.parse_qsl(urllib.parse.urlsplit(self.url).query)
+        in_query = [value for name, value in values if len(value) >= 8 and "version" not in name.lower()]
+        return [secret for secret in (self.key, *in_query) if secret]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Following would carry the key, and the pages, to an address that nobody chose."""
 
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+    def http_error_302(self, *_: Any) -> None:
+        return None  # without a look at the address, which may be malformed
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def is_loopback(host: str) -> bool:

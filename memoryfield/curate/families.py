@@ -1,0 +1,517 @@
+"""Families: the pages that say the same task again, found without labels and sharpened by a few answers.
+
+``evidence`` says what speaks for and against a pair, ``committee`` how much of it is enough in this field, ``linkage``
+makes groups of it and ``reviews`` keeps the answers. Here they become families that show why they are families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from memoryfield.curate.blocking import blocks_of, levels_of
+from memoryfield.curate.committee import Committee, Pair, Precision, Settings
+from memoryfield.curate.evidence import OTHER_VALUES, Evidence, Reason, head_text
+from memoryfield.curate.reviews import Reviews
+from memoryfield.display import Table
+from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
+from memoryfield.format.names import PAGE_SUFFIX
+
+if TYPE_CHECKING:
+    import pandas
+
+    from memoryfield.format.page import Page
+    from memoryfield.index.embedders import Embedder
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+_SHOWN = 20
+_LEAST_LISTED = 0.1  # a less likely pair is no candidate, unless title, uuid, text or name make it one
+_MOST_LISTED = 100_000
+_LARGEST_WITH_ALL_PAIRS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvidence:
+    """Two pages and what speaks for and against their being one; *first* comes before *second* in the alphabet.
+
+    Attributes:
+        first: Name of a page.
+        second: Name of the other.
+        probability: How likely they belong to one family; 0 or 1 after an answer.
+        together: Whether they stand in one family.
+        answer: What the curator answered, or None.
+        cosine: Of the vectors of their contents.
+        usual: Cosine that the neighbours of the two pages usually have with them.
+        values: Every kind of evidence as a number.
+        reasons: What was seen, in words, for and against.
+    """
+
+    first: str
+    second: str
+    probability: float
+    together: bool
+    answer: bool | None
+    cosine: float
+    usual: float
+    values: dict[str, float]
+    reasons: tuple[Reason, ...]
+
+    @property
+    def supporting(self) -> tuple[Reason, ...]:
+        """The reasons for."""
+        return tuple(reason for reason in self.reasons if not reason.against)
+
+    @property
+    def opposing(self) -> tuple[Reason, ...]:
+        """The reasons against."""
+        return tuple(reason for reason in self.reasons if reason.against)
+
+    @property
+    def same_form(self) -> bool:
+        """Whether the two are one form with other values: never to be merged without a human."""
+        return any(reason.kind == OTHER_VALUES for reason in self.reasons)
+
+    @property
+    def why(self) -> str:
+        """The reasons in one line."""
+        supporting = "; ".join(str(reason) for reason in self.supporting) or "nothing in particular"
+        opposing = "; ".join(str(reason) for reason in self.opposing)
+        return f"{supporting} | against: {opposing}" if opposing else supporting
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pair as values that JSON can hold."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "probability": round(self.probability, 4),
+            "together": self.together,
+            "answer": self.answer,
+            "cosine": round(self.cosine, 6),
+            "usual": round(self.usual, 6),
+            "values": {kind: round(value, 6) for kind, value in self.values.items()},
+            "reasons": [{"kind": r.kind, "text": r.text, "against": r.against} for r in self.reasons],
+        }
+
+    def __repr__(self) -> str:
+        heading = f"{self.first} and {self.second}: {self.probability:.0%} likely of one family"
+        if self.answer is not None:
+            heading += f" (answered: {'same' if self.answer else 'distinct'})"
+        rows = [("against" if r.against else "for", r.kind, r.text) for r in self.reasons]
+        note = f"cosine {self.cosine:.2f}; their neighbours usually have {self.usual:.2f}"
+        return Table(heading, ["", "evidence", "what was seen"], rows, [note], widths={"what was seen": 100}).text()
+
+
+@dataclass(frozen=True)
+class Family(Sequence[str]):
+    """Pages that say the same.
+
+    Attributes:
+        members: Their names, by alphabet.
+        titles: Their titles, in the order of *members*.
+        medoid: The member that is nearest to all the others.
+        cohesion: Mean cosine of the contents over all pairs of members.
+        probability: Mean over all pairs of how likely they belong together.
+        pairs: The pairs of members with their evidence, the least likely first; of a family of more than 50 pages
+            only those with the medoid.
+    """
+
+    members: tuple[str, ...]
+    titles: tuple[str, ...]
+    medoid: str
+    cohesion: float
+    probability: float
+    pairs: tuple[PairEvidence, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self.members[index]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.removesuffix(PAGE_SUFFIX) in self.members
+
+    @property
+    def cautions(self) -> tuple[PairEvidence, ...]:
+        """Pairs with something against them that nobody has answered."""
+        return tuple(pair for pair in self.pairs if pair.opposing and pair.answer is None)
+
+    @property
+    def automatic(self) -> bool:
+        """Whether nothing speaks against a merge that is proposed without being asked for."""
+        return not any(pair.same_form and pair.answer is None for pair in self.pairs)
+
+    @property
+    def why(self) -> str:
+        """The kinds of evidence that hold the family together, the most frequent first."""
+        counts: dict[str, int] = {}
+        for pair in self.pairs:
+            for reason in pair.supporting:
+                counts[reason.kind] = counts.get(reason.kind, 0) + 1
+        return ", ".join(sorted(counts, key=lambda kind: (-counts[kind], kind))) or "close in several small ways"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the family as values that JSON can hold."""
+        return {
+            "members": list(self.members),
+            "medoid": self.medoid,
+            "cohesion": round(self.cohesion, 4),
+            "probability": round(self.probability, 4),
+            "why": self.why,
+            "automatic": self.automatic,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+        }
+
+    def _table(self) -> Table:
+        rows = [
+            (name, title, "medoid" if name == self.medoid else "")
+            for name, title in zip(self.members, self.titles, strict=True)
+        ]
+        notes = [f"why: {self.why}"]
+        notes += [f"look at {p.first} and {p.second}: {'; '.join(map(str, p.opposing))}" for p in self.cautions[:3]]
+        heading = f"family of {len(self)} pages, cohesion {self.cohesion:.2f}, {self.probability:.0%} likely"
+        return Table(heading, ["page", "title", ""], rows[:_SHOWN], notes, more=max(len(rows) - _SHOWN, 0))
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What does not change with the answers."""
+
+    pages: tuple[Page, ...]
+    evidence: Evidence
+    usual: npt.NDArray[np.float64]  # for each page, the cosine that its neighbours usually have with it
+    numbers: dict[str, int]
+    model_code: str
+    seen: dict[Pair, tuple[dict[str, float], float, tuple[Reason, ...]]] = field(default_factory=dict)
+
+    def look_at(self, pairs: Iterable[Pair]) -> None:
+        """Work out values, usual cosine and reasons of *pairs*, all at once, for those not yet in ``seen``."""
+        new = [pair for pair in pairs if pair not in self.seen]
+        if not new:
+            return
+        a, b = np.array(new).T
+        values = self.evidence.of_pairs(a, b)
+        columns = {kind: column.tolist() for kind, column in values.items()}
+        usual = ((self.usual[a] + self.usual[b]) / 2).tolist()
+        for place, pair in enumerate(new):
+            own = {kind: column[place] for kind, column in columns.items()}
+            self.seen[pair] = own, usual[place], self.evidence.reasons(*pair, own, usual[place])
+
+
+class Families(Sequence[Family]):
+    """The families of a field, the largest first; pages that stand alone are not among them.
+
+    Attributes:
+        precision: Estimated share of the pairs within families that belong together, with a 90 % interval.
+        reviews: The answers so far.
+        model_code: Model of the vectors.
+        pages: How many pages were compared.
+    """
+
+    def __init__(self, known: _Known, committee: Committee, reviews: Reviews, least: float | None = None) -> None:
+        self._known = known
+        self._committee = committee
+        self._least = least
+        self._labels = committee.labels(least)
+        self._likely = committee.probabilities()
+        self.reviews = reviews
+        self.model_code = known.model_code
+        self.pages = len(known.pages)
+        self.precision: Precision = committee.precision(self._labels)
+        self._families = self._build()
+        self._of = {name: family for family in self._families for name in family.members}
+        self._pairs: tuple[PairEvidence, ...] | None = None
+
+    # ---- the families
+
+    @overload
+    def __getitem__(self, index: int) -> Family: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Family]: ...
+    def __getitem__(self, index: int | slice) -> Family | Sequence[Family]:
+        return self._families[index]
+
+    def __len__(self) -> int:
+        return len(self._families)
+
+    def __iter__(self) -> Iterator[Family]:
+        return iter(self._families)
+
+    def of(self, name: str) -> Family | None:
+        """Return the family of a page, or None for a page that stands alone.
+
+        Raises:
+            PageNotFound: There is no such page among those that were compared.
+        """
+        return self._of.get(self._known.pages[self._number(name)].name)
+
+    def evidence(self, first: str, second: str) -> PairEvidence:
+        """Return what speaks for and against two pages being one, whether they stand together or not.
+
+        Raises:
+            PageNotFound: There is no such page among those that were compared.
+            QueryError: It is one and the same page.
+        """
+        a, b = sorted((self._number(first), self._number(second)))
+        if a == b:
+            raise QueryError(f"{first!r} and {second!r} are one page; evidence is about two.")
+        return self._look_at([(a, b)])[0]
+
+    @property
+    def pairs(self) -> tuple[PairEvidence, ...]:
+        """The candidate pairs, the likeliest first.
+
+        Those are the pairs with a probability of 0.1 or more, and those of the same title, uuid or text or with a name
+        that makes one a copy of the other, whatever their vectors say. Of more than 100,000 the likeliest.
+        """
+        if self._pairs is None:
+            likely = np.flatnonzero(self._likely >= _LEAST_LISTED)
+            if len(likely) > _MOST_LISTED:
+                likely = likely[np.argsort(-self._likely[likely], kind="stable")[:_MOST_LISTED]]
+            wanted = set(self._committee.pairs_at(likely)) | self._known.evidence.certain_candidates
+            wanted |= self._committee.answers.keys()
+            found = self._look_at(sorted(wanted))
+            self._pairs = tuple(sorted(found, key=lambda p: (-round(p.probability, 9), p.first, p.second)))
+        return self._pairs
+
+    # ---- review
+
+    def borderline(self, n: int = 5) -> tuple[PairEvidence, ...]:
+        """Return the *n* pairs whose answer would teach most about this field; none that was answered."""
+        return tuple(self._look_at(self._committee.borderline(n)))
+
+    def review(self, first: str, second: str, *, same: bool) -> Families:
+        """Return the families after an answer, and keep the answer; a later one on the same pair replaces it.
+
+        Raises:
+            PageNotFound: There is no such page among those that were compared.
+            QueryError: It is one and the same page.
+            FieldError: The answer cannot be kept.
+        """
+        a, b = sorted((self._number(first), self._number(second)))
+        if a == b:
+            raise QueryError(f"{first!r} and {second!r} are one page; an answer is about two.")
+        reviews = self.reviews.answer(self._known.pages[a], self._known.pages[b], same=same)
+        answers = _numbered(reviews, self._known.pages, self._known.numbers)
+        return Families(self._known, self._committee.answered(answers), reviews, self._least)
+
+    def mark_distinct(self, first: str, second: str) -> Families:
+        """Return the families after the answer that two pages are not one; see :meth:`review`."""
+        return self.review(first, second, same=False)
+
+    def rethreshold(self, least: float | None = None) -> Families:
+        """Return the families joined at another mean probability, without computing any evidence anew.
+
+        Args:
+            least: Between 0 and 1: higher for fewer and surer families; None for what the field itself suggests.
+
+        Raises:
+            QueryError: It is not between 0 and 1.
+        """
+        if least is not None and not 0 < least <= 1:
+            raise QueryError(f"least is {least!r}; it is a probability above 0 and at most 1, 0.5 for example.")
+        return Families(self._known, self._committee, self.reviews, least)
+
+    # ---- views
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row a page of a family, with its title and what the family is like."""
+        import pandas
+
+        rows = [
+            (number, name, title, name == f.medoid, len(f), f.cohesion, f.probability, f.automatic)
+            for number, f in enumerate(self._families)
+            for name, title in zip(f.members, f.titles, strict=True)
+        ]
+        columns = ["family", "page", "title", "medoid", "size", "cohesion", "probability", "automatic"]
+        return pandas.DataFrame(rows, columns=columns)
+
+    def pairs_frame(self) -> pandas.DataFrame:
+        """Return one row a candidate pair: names, probability, whether together, the answer, cosine and why."""
+        import pandas
+
+        rows = [(p.first, p.second, p.probability, p.together, p.answer, p.cosine, p.usual, p.why) for p in self.pairs]
+        columns = ["first", "second", "probability", "together", "answer", "cosine", "usual", "why"]
+        return pandas.DataFrame(rows, columns=columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the families and how they were found, ready for JSON."""
+        return {
+            "model": self.model_code,
+            "pages": self.pages,
+            "answers": len(self._committee.answers),
+            "precision": {key: round(value, 4) for key, value in self.precision._asdict().items()},
+            "families": [family.to_dict() for family in self._families],
+        }
+
+    def _table(self) -> Table:
+        count, inside = len(self._families), len(self._of)
+        heading = f"{count} {'family' if count == 1 else 'families'}, {inside} of {self.pages} pages"
+        rows = [(len(f), f"{f.cohesion:.2f}", f"{f.probability:.0%}", f.medoid, f.why) for f in self._families[:_SHOWN]]
+        notes = [f"model {self.model_code}, {len(self._committee.answers)} answers"]
+        if count:
+            estimate, low, high = self.precision
+            notes.insert(0, f"of the pairs within, {estimate:.0%} are expected to be right ({low:.0%} to {high:.0%})")
+        elif self.pages < 2:
+            notes.insert(0, "a family needs two pages")
+        if by_hand := sum(not family.automatic for family in self._families):
+            notes.append(f"{by_hand} with pages of one form and other values: look before merging")
+        columns = ["pages", "cohesion", "likely", "medoid", "why"]
+        right = frozenset(columns[:3])
+        return Table(heading, columns, rows, notes, right=right, more=max(count - _SHOWN, 0))
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    # ---- pieces
+
+    def _number(self, name: str) -> int:
+        number = self._known.numbers.get(name.removesuffix(PAGE_SUFFIX))
+        if number is None:
+            raise PageNotFound(f"there is no page {name!r} among the {self.pages} that were compared.")
+        return number
+
+    def _look_at(self, pairs: Sequence[Pair]) -> list[PairEvidence]:
+        known = self._known
+        known.look_at(pairs)
+        found = []
+        for a, b in pairs:
+            place, answer = self._committee.position(a, b), self._committee.answers.get((a, b))
+            likely = float(self._likely[place]) if place is not None else float(bool(answer))
+            together = bool(self._labels[a] == self._labels[b])
+            values, usual, reasons = known.seen[a, b]
+            first, second = known.evidence.names[a], known.evidence.names[b]
+            cosine = values["content"]
+            found.append(PairEvidence(first, second, likely, together, answer, cosine, usual, values, reasons))
+        return found
+
+    def _build(self) -> tuple[Family, ...]:
+        groups: dict[int, list[int]] = {}
+        for number, label in enumerate(self._labels.tolist()):
+            groups.setdefault(label, []).append(number)
+        chosen = [members for members in groups.values() if len(members) > 1]
+        medoids = [self._medoid(members) for members in chosen]
+        pairs = [_shown_pairs(members, medoid) for members, (medoid, _) in zip(chosen, medoids, strict=True)]
+        self._known.look_at(pair for found in pairs for pair in found)
+        built = [self._family(*parts) for parts in zip(chosen, medoids, pairs, strict=True)]
+        return tuple(sorted(built, key=lambda f: (-len(f), -round(f.cohesion, 9), f.members)))
+
+    def _medoid(self, members: list[int]) -> tuple[int, float]:
+        cosines = self._known.evidence.content_cosines(np.array(members))
+        np.fill_diagonal(cosines, 0)
+        size = len(members)
+        return members[int(np.round(cosines.sum(axis=1), 9).argmax())], float(cosines.sum() / (size * (size - 1)))
+
+    def _family(self, members: list[int], medoid: tuple[int, float], pairs: list[Pair]) -> Family:
+        evidence = self._known.evidence
+        places = [self._committee.position(a, b) for a, b in combinations(members, 2)]
+        likely = [float(self._likely[place]) if place is not None else 0.0 for place in places]
+        shown = sorted(self._look_at(pairs), key=lambda p: (round(p.probability, 9), p.first, p.second))
+        return Family(
+            tuple(evidence.names[i] for i in members),
+            tuple(evidence.titles[i] for i in members),
+            evidence.names[medoid[0]],
+            medoid[1],
+            sum(likely) / len(likely),
+            tuple(shown),
+        )
+
+
+def _shown_pairs(members: list[int], medoid: int) -> list[Pair]:
+    if len(members) <= _LARGEST_WITH_ALL_PAIRS:
+        return list(combinations(members, 2))
+    return [(min(a, medoid), max(a, medoid)) for a in members if a != medoid]
+
+
+def families(
+    pages: Sequence[Page],
+    vectors: FloatArray,
+    titles: FloatArray | None = None,
+    *,
+    model_code: str,
+    embedder: Embedder | None = None,
+    reviews: Reviews | None = None,
+    settings: Settings | None = None,
+) -> Families:
+    """Find the pages that say the same task again.
+
+    ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to
+    3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, only pairs within blocks of at
+    most 600 near pages, so that the memory stays bounded and a family cannot be larger than a block.
+
+    Args:
+        pages: The pages of the field.
+        vectors: One row a page: vectors of their contents, of any length but 0.
+        titles: One row a page: vectors of :func:`~memoryfield.curate.evidence.head_text`. None to let *embedder* make
+            them; without one the vectors of the contents stand in.
+        model_code: Model of the vectors, kept in the result.
+        embedder: The model, asked only where *titles* is None.
+        reviews: Answers so far; ``Reviews.load(field.path)`` for those that are kept.
+        settings: Other settings than the one that serves all fields.
+
+    Raises:
+        QueryError: There is not one row for each page, or a name comes twice.
+        EmbeddingFailed: A page has no usable vector.
+    """
+    settings = settings or Settings()
+    if len(vectors) != len(pages) or (titles is not None and len(titles) != len(pages)):
+        raise QueryError(f"{len(pages)} pages need as many vectors, there are {len(vectors)}.")
+    if len({page.name for page in pages}) < len(pages):
+        raise QueryError("a page name comes twice: give each page once.")
+    order = [i for i in sorted(range(len(pages)), key=lambda i: pages[i].name) if not pages[i].is_special]
+    chosen = tuple(pages[i] for i in order)
+    content = _unit([vectors[i] for i in order], chosen)
+    if titles is not None:
+        head = _unit([titles[i] for i in order], chosen)
+    elif embedder is not None and chosen:
+        head = _unit(embedder.embed_documents([head_text(page) for page in chosen]), chosen)
+    else:
+        head = content
+    evidence = Evidence(chosen, content, head)
+    numbers = {page.name: number for number, page in enumerate(chosen)}
+    reviews = Reviews() if reviews is None else reviews
+    answers = _numbered(reviews, chosen, numbers)
+    levels, proposals = levels_of(evidence, settings)
+    together = evidence.certain_candidates | {pair for pair, same in answers.items() if same}
+    blocks = blocks_of(len(chosen), levels[next(iter(settings.views))], proposals, together)
+    committee = Committee(len(chosen), blocks, lambda block: evidence.tile(block, block), levels, settings)
+    known = _Known(chosen, evidence, levels["content"], numbers, model_code)
+    return Families(known, committee.answered(answers), reviews)
+
+
+def _numbered(reviews: Reviews, pages: Sequence[Page], numbers: dict[str, int]) -> dict[Pair, bool]:
+    found = reviews.pairs(pages)
+    return {(min(numbers[a], numbers[b]), max(numbers[a], numbers[b])): same for (a, b), same in found.items()}
+
+
+def _unit(given: FloatArray | Sequence[FloatArray], pages: Sequence[Page]) -> npt.NDArray[np.float64]:
+    if not pages:
+        return np.zeros((0, 1))
+    rows = np.asarray(given, dtype=np.float64).reshape(len(pages), -1)
+    lengths = np.linalg.norm(rows, axis=1)
+    for page, length in zip(pages, lengths, strict=True):
+        if not (np.isfinite(length) and length > 0):
+            raise EmbeddingFailed(f"{page.filename} has no usable vector: index the field anew with this model.")
+    return np.asarray(rows / lengths[:, None])
