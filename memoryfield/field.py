@@ -398,9 +398,9 @@ class MemoryField:
     def plan_merge(
         self, names: Sequence[str], into: str | None = None, *, rewrite: Callable[[str], str] | None = None
     ) -> MergePlan:
-        """Return a plan that makes one page of several: a diff to approve, edit and ``apply()``; nothing is written yet.
+        """Return a plan that makes one page of several: a diff to approve, edit and ``apply()``; it writes nothing yet.
 
-        Every sentence of every page is kept, equal to one that is kept, or dropped by you; ``plan.account()`` says which.
+        Every sentence of every page is kept, equal to one that is kept, or dropped by you: ``plan.account()`` says it.
 
         Args:
             names: The pages, at least two.

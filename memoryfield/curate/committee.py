@@ -174,7 +174,9 @@ class Committee:
         first = next(iter(heights))
         if self._blocks:
             self.silhouette = self._silhouette_cut(self._trees[first], distances)
-            self.cut = min(settings.cut, self.silhouette + settings.above)
+            # the silhouette of a few pages is chance: it is listened to the more, the more pages there are
+            lower = max(settings.cut - self.silhouette - settings.above, 0.0)
+            self.cut = settings.cut - lower * min(max(self._count - 10, 0) / 100, 1.0)
         kept = int((heights[first] >= self.cut).sum())
         prior = []
         for name, found in heights.items():

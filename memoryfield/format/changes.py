@@ -20,6 +20,7 @@ from memoryfield.format.journaling import Journal, Recorded, recorded
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name
 from memoryfield.format.snapshot import LARGEST_PAGE
 
+
 @dataclass(frozen=True)
 class Change:
     """One page to write or delete, and on which conditions.

@@ -81,7 +81,7 @@ def test_one_condition_that_does_not_hold_stops_all_P14(
 
 
 def test_errors_name_the_page(field: PageDirectory) -> None:
-    for change in (Change("b", b"B", if_sha256="0"), Change("b", b"B", absent=True)):
+    for change in (Change("b", b"B", if_sha256="0" * 64), Change("b", b"B", absent=True)):
         with pytest.raises(PageError, match=r"b\.md"):
             field.apply([change])
 

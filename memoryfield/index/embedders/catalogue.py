@@ -76,7 +76,7 @@ def load_model(
     name = _name(model)
     if backend not in (None, *BACKENDS):
         raise QueryError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
-    if not isinstance(device, str | None):
+    if device is not None and not isinstance(device, str):
         raise QueryError(f"device is a name for torch, such as 'cuda', not {_kind(device)}")
     if dimensions is not None and (not isinstance(dimensions, int) or isinstance(dimensions, bool)):
         raise QueryError(f"dimensions is a whole number, not {_kind(dimensions)}")

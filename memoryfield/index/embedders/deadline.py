@@ -41,7 +41,7 @@ class Deadline:
         """Return urllib's opener with these connections; *handlers* as for ``urllib.request.build_opener``."""
         return urllib.request.build_opener(_HTTPHandler(self), _HTTPSHandler(self), *handlers)
 
-    def connect(self, address: tuple[str, int], *_: Any) -> socket.socket:
+    def connect(self, address: Any, *_: Any) -> socket.socket:
         """Connect to the first of a host's addresses that answers; each gets its share of the time."""
         host, port = address
         places = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)

@@ -51,14 +51,15 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 def _forms(secret: str) -> set[str]:
     """The bare forms under which *secret* may be found."""
     raw = secret.encode("utf-8", "replace")
-    texts = {secret, urllib.parse.quote_plus(secret), base64.b64encode(raw).decode().rstrip("=")}
+    encoded = {base64.b64encode(raw).decode().rstrip("=")}
     # Inside a longer text ("Bearer KEY", "user:KEY") base64 has one of three alignments, without whole ends.
     for before, skipped in ((0, 0), (1, 2), (2, 3)):
         whole = base64.b64encode(bytes(before) + raw).decode()
         piece = whole[skipped : (before + len(raw)) * 8 // 6]
         if len(piece) >= _SHORTEST_PIECE:
-            texts.add(piece)
-    texts |= {text.translate(str.maketrans("+/", "-_")) for text in texts if text not in (secret, "")}
+            encoded.add(piece)
+    in_urls = {text.translate(str.maketrans("+/", "-_")) for text in encoded}
+    texts = {secret, urllib.parse.quote_plus(secret), *encoded, *in_urls}
     return {bare for text in texts if (bare := _bare(text)[0])}
 
 

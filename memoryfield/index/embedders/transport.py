@@ -163,7 +163,7 @@ class Endpoint:
     def _unreachable(self, error: Exception) -> Unreachable:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(cause, TimeoutError):
-            return Unreachable(f"{self.shown} does not answer: timed out after {self.timeout:g} s", again=False)
+            return Unreachable(f"{self.shown} does not answer: timed out (limit: {self.timeout:g} s)", again=False)
         what = "does not answer" if isinstance(error, urllib.error.URLError) else "broke off"
         said = self._safe(cause) or type(cause).__name__
         # Where nobody listens, a second changes nothing; a wait for nothing (above) is not repeated.
@@ -209,7 +209,7 @@ class Endpoint:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Following would carry the key, and the pages, to an address that nobody chose."""
 
-    def http_error_302(self, *_: Any) -> None:
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
         return None  # without a look at the address, which may be malformed
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302

@@ -15,6 +15,7 @@ import pytest
 from memoryfield.errors import ModelNotReady, QueryError
 from memoryfield.index.embedders import folders
 from memoryfield.index.embedders.catalogue import ModelInfo, forget_models, load_model, models
+from memoryfield.index.embedders.hashing import HashingEmbedder
 from memoryfield.index.embedders.known import KNOWN, known_model
 
 
@@ -188,6 +189,58 @@ def test_unknown_names_list_near_ones(name: str) -> None:
 def test_unknown_backend() -> None:
     with pytest.raises(QueryError, match="there are torch, fast"):
         load_model("hashing-1024", backend="slow")
+
+
+@pytest.mark.parametrize("model", [7, 1.5, True, b"hashing-1024", [], {}, ("hashing-1024",), object(), len, set()])
+def test_what_is_no_model(model: Any) -> None:
+    with pytest.raises(QueryError, match=r"by name, as a folder, or as an object .* has no model_code, source, dim"):
+        load_model(model)
+
+
+def test_what_is_almost_a_model() -> None:
+    class Half:
+        model_code = source = document_prefix = query_prefix = "half"
+        dimensions = 3
+
+    with pytest.raises(QueryError, match=r"\(Half\) has no max_tokens, normalized, embed_documents, embed_query$"):
+        load_model(Half())  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="HashingEmbedder is a class"):
+        load_model(HashingEmbedder)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\0b", "~no-such-user-here/model", "\ud800"])
+def test_names_that_cannot_be(name: str) -> None:
+    with pytest.raises((QueryError, ModelNotReady)):
+        load_model(name)
+
+
+def test_a_folder_whose_path_is_bytes() -> None:
+    class Folder:
+        def __fspath__(self) -> bytes:
+            return b"models"
+
+    with pytest.raises(QueryError, match="path is b'models' .bytes."):
+        load_model(Folder())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"backend": 7},
+        {"backend": []},
+        {"device": 0},
+        {"device": []},
+        {"dimensions": "256"},
+        {"dimensions": 256.0},
+        {"dimensions": True},
+        {"dimensions": []},
+        {"trust_remote_code": "false"},
+        {"trust_remote_code": None},
+    ],
+)
+def test_settings_of_the_wrong_kind(settings: dict[str, Any]) -> None:
+    with pytest.raises(QueryError, match=next(iter(settings))):
+        load_model("hashing-1024", **settings)
 
 
 def test_any_model_of_the_endpoint(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,12 +202,23 @@ def test_huge_answers_are_cut_off(server: Any, monkeypatch: pytest.MonkeyPatch) 
         (b'{"data": "no"}', "no list 'data'"),
         (b'{"data": []}', "0 vectors for 1 texts"),
         (b'{"data": [{"index": 0}]}', "lack index or embedding"),
-        (b'{"data": [{"embedding": [1.0], "index": "x"}]}', "lack index or embedding"),
+        (b'{"data": [{"embedding": [1.0], "index": "x"}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": 1e999}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": 0.0}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": false}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": 1}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": -1}]}', "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": 1%s}]}' % (b"0" * 400), "whole numbers from 0"),
+        (b'{"data": [{"embedding": [1.0], "index": []}]}', "whole numbers from 0"),
+        (b'{"data": ["index"]}', "lack index or embedding"),
         (b'{"data": [{"embedding": [1.0, 2.0], "index": 0}]}', "2 dimensions after vectors of 1024"),
         (b'{"data": [{"embedding": [[1.0]], "index": 0}]}', "no list of numbers"),
         (b'{"data": [{"embedding": {"a": 1}, "index": 0}]}', "no list of numbers"),
         (b'{"data": [{"embedding": ["a"], "index": 0}]}', "no list of numbers"),
         (b'{"data": [{"embedding": "%%%", "index": 0}]}', "no list of numbers"),
+        (b'{"data": [{"embedding": ["1.0"], "index": 0}]}', "no list of numbers"),
+        (b'{"data": [{"embedding": [true], "index": 0}]}', "no list of numbers"),
+        (b'{"data": [{"embedding": 1.0, "index": 0}]}', "no list of numbers"),
     ],
 )
 def test_answers_that_make_no_sense(server: Any, answer: bytes, message: str) -> None:
@@ -215,6 +226,45 @@ def test_answers_that_make_no_sense(server: Any, answer: bytes, message: str) ->
     server.behave = lambda path, request: (200, {}, answer)
     with pytest.raises(EmbeddingFailed, match=message):
         embedder.embed_query("a question")
+
+
+@pytest.mark.parametrize("indexes", [[0, 0, 1], [0, 2, 2], [1, 2, 3], [-1, 0, 1], [0, 1, True], [0, 1, 10**400]])
+def test_indexes_that_could_give_a_text_the_vector_of_another(server: Any, indexes: list[Any]) -> None:
+    embedder = _open(server)
+    row = [1.0] * 1024
+    server.behave = lambda path, request: server.json({"data": [{"index": i, "embedding": row} for i in indexes]})
+    with pytest.raises(EmbeddingFailed, match="whole numbers from 0, each once"):
+        embedder.embed_documents(["a", "b", "c"])
+
+
+def test_a_test_without_a_vector(server: Any) -> None:
+    for answer in (b'{"data": []}', b'{"data": [{"index": 0, "embedding": []}]}'):
+        server.behave = lambda path, request, answer=answer: (200, {}, answer)
+        with pytest.raises(ModelNotReady, match=r"gave 0 vectors for 1 text|no usable vector"):
+            _open(server)
+
+
+@pytest.mark.parametrize("size", ["1" + "0" * 15, "1" + "0" * 400, "65537", "0", "-1", "true", "1e3", '"9"', "null"])
+def test_sizes_of_a_model_that_make_no_sense(server: Any, size: str) -> None:
+    """The vector of one text says how long vectors are, where the description does not."""
+    about = f'{{"model_info": {{"bert.embedding_length": {size}, "bert.context_length": {size}}}}}'.encode()
+    server.behave = lambda path, request: (200, {}, about) if path == "/api/show" else None
+    embedder = OllamaEmbedder("plain-model", url=server.url)
+    assert embedder.dimensions == 1024 and server.texts() == ["test"]
+    assert embedder.max_tokens is None or embedder.max_tokens < 2**31
+    assert embedder.embed_documents(["a page"]).shape == (1, 1024)
+
+
+def test_vectors_that_are_longer_than_any(server: Any) -> None:
+    server.behave = lambda path, request: server.json({"data": [{"index": 0, "embedding": [1.0] * 65537}]})
+    with pytest.raises(ModelNotReady, match="no usable vector"):
+        _open(server)
+
+
+def test_a_model_of_several_parts_has_the_size_of_its_own(server: Any) -> None:
+    facts = {"general.architecture": "two", "two.embedding_length": 1024, "two.vision.embedding_length": 99}
+    server.behave = lambda path, request: server.json({"model_info": facts}) if path == "/api/show" else None
+    assert OllamaEmbedder("plain-model", url=server.url).dimensions == 1024
 
 
 def test_vectors_that_are_not_finite_X7(server: Any) -> None:

