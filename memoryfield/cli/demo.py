@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import say
+from memoryfield.cli.output import html_target, say, write_html
 from memoryfield.display import escape
 
 QUESTIONS = (
@@ -34,6 +34,7 @@ def run_demo(path: Path | None, model: str, out: Path) -> int:
     from memoryfield.examples import example_field
     from memoryfield.opening import open_field
 
+    html_target(out)  # before the work, not after it
     started = time.perf_counter()
     parts: list[tuple[str, str]] = []
 
@@ -75,12 +76,11 @@ def _own_copy(example: Path, folder: Path) -> Path:
 def write_page(out: Path, title: str, parts: list[tuple[str, str]]) -> None:
     """Write sections of HTML as one page that needs nothing else."""
     sections = "".join(f"<section><h2>{escape(heading)}</h2>{html}</section>" for heading, html in parts)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(
+    write_html(
+        out,
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
         f"<body><h1>{escape(title)}</h1>{sections}</body></html>",
-        encoding="utf-8",
     )
 
 

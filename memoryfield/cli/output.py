@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -28,3 +29,19 @@ def say_json(value: Any) -> None:
 def _escaped(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def html_target(path: Path) -> Path:
+    """Return where an HTML page may be written, its directory made; never over a page or another kind of file."""
+    from memoryfield.errors import QueryError
+    from memoryfield.format.targets import HTML_STARTS, check_target
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return check_target(path, HTML_STARTS, what="HTML page", error=QueryError)
+
+
+def write_html(path: Path, text: str) -> None:
+    """Write an HTML page in one step."""
+    from memoryfield.format.targets import write_target
+
+    write_target(path, text.encode("utf-8", "backslashreplace"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, say, say_json
+from memoryfield.cli.output import html_target, note, say, say_json, write_html
 from memoryfield.cli.pages import conditions, where
 
 
@@ -149,6 +149,7 @@ def _near(options: argparse.Namespace) -> int:
 
 
 def _map(options: argparse.Namespace) -> int:
+    target = None if options.json else html_target(options.out)
     field = _open(options)
     layout = field.layout(method=options.method, engine=options.engine, progress=not (options.quiet or options.json))
     _say_choice(field)
@@ -162,8 +163,8 @@ def _map(options: argparse.Namespace) -> int:
             }
         )
         return DONE
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    layout.figure(options.color).write_html(options.out, include_plotlyjs=True, full_html=True)
+    assert target is not None
+    write_html(target, layout.figure(options.color).to_html(include_plotlyjs=True, full_html=True))
     say(repr(layout))
     say(f"written to {options.out}")
     return DONE

@@ -67,7 +67,7 @@ class Settings:
 
     near: int = 2
     far: int = 10
-    lines: float = 0.25
+    lines: float = 0.31
     numbers: float = 0.3
     template: float = 0.8
     slot: float = 0.07

@@ -268,10 +268,17 @@ def test_models(capsys: pytest.CaptureFixture[str]) -> None:
         ["write", "FIELD", "x", "--file", "/dev/null"],
         ["near", "FIELD", "--threshold", "7"],
         ["import", "FIELD/none.zip", "FIELD/x"],
+        ["map", "FIELD", "--out", "FIELD/salt-in-red-cup.md"],
+        ["map", "FIELD", "--out", "/dev/null"],
+        ["demo", "--field", "FIELD", "--out", "FIELD/salt-in-red-cup.md"],
+        ["export", "FIELD", "FIELD/salt-in-red-cup.md"],
+        ["export", "FIELD", "/dev/null"],
     ],
 )
 def test_refusals_say_why_and_exit_3(notes: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: path.read_bytes() for path in Path(notes).iterdir()}
     code, out, err = _run(capsys, *(argument.replace("FIELD", notes) for argument in arguments))
+    assert {path.name: path.read_bytes() for path in Path(notes).iterdir() if path.suffix == ".md"} == before
     assert code == REFUSED and out == "" and err.startswith("memoryfield: ") and "Traceback" not in err
 
 

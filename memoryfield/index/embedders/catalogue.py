@@ -74,14 +74,7 @@ def load_model(
     if model is not None and not isinstance(model, str | os.PathLike):
         return _checked(model)
     name = _name(model)
-    if backend not in (None, *BACKENDS):
-        raise QueryError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
-    if device is not None and not isinstance(device, str):
-        raise QueryError(f"device is a name for torch, such as 'cuda', not {_kind(device)}")
-    if dimensions is not None and (not isinstance(dimensions, int) or isinstance(dimensions, bool)):
-        raise QueryError(f"dimensions is a whole number, not {_kind(dimensions)}")
-    if not isinstance(trust_remote_code, bool):  # "false" would count as true, and run what nobody has read
-        raise QueryError(f"trust_remote_code is True or False, not {_kind(trust_remote_code)}")
+    _check_settings(backend, device, dimensions, trust_remote_code)
     request = _Request(name, backend, device, dimensions, trust_remote_code)
     return _cache.get((request, _surroundings(name)), request.load)
 
@@ -109,16 +102,31 @@ def _checked(model: Any) -> Embedder:
     return embedder
 
 
-def _name(model: str | os.PathLike[str] | None) -> str:
+def _name(model: Any) -> str:
     """Return the name or the folder that *model* means."""
     if model is None:
         return os.environ.get("MEMORYFIELD_MODEL", "").strip() or DEFAULT_MODEL
-    name: Any = os.fspath(model)
+    name = os.fspath(model)
     if not isinstance(name, str):
         raise QueryError(f"{_EXPECTED}; this folder's path is {_kind(name)}")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        name = ""  # half a character, which no path and no request can hold
     if not name.strip() or "\0" in name:
-        raise QueryError(f"{_EXPECTED}; {name!r} is none")
+        raise QueryError(f"{_EXPECTED}; {os.fspath(model)!r} is none")
     return name
+
+
+def _check_settings(backend: Any, device: Any, dimensions: Any, trust_remote_code: Any) -> None:
+    if backend not in (None, *BACKENDS):
+        raise QueryError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
+    if device is not None and not isinstance(device, str):
+        raise QueryError(f"device is a name for torch, such as 'cuda', not {_kind(device)}")
+    if dimensions is not None and (not isinstance(dimensions, int) or isinstance(dimensions, bool)):
+        raise QueryError(f"dimensions is a whole number, not {_kind(dimensions)}")
+    if not isinstance(trust_remote_code, bool):  # "false" would count as true, and run what nobody has read
+        raise QueryError(f"trust_remote_code is True or False, not {_kind(trust_remote_code)}")
 
 
 def _kind(value: object) -> str:

@@ -46,7 +46,7 @@ class Deadline:
         host, port = address
         places = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
         failure: OSError = OSError(f"{host} has no address")
-        for later, (family, kind, protocol, _, place) in zip(range(len(places), 0, -1), places, strict=True):
+        for later, (family, kind, protocol, _name, place) in zip(range(len(places), 0, -1), places, strict=True):
             connection = None
             try:
                 connection = socket.socket(family, kind, protocol)

@@ -60,7 +60,8 @@ def _forms(secret: str) -> set[str]:
             encoded.add(piece)
     in_urls = {text.translate(str.maketrans("+/", "-_")) for text in encoded}
     texts = {secret, urllib.parse.quote_plus(secret), *encoded, *in_urls}
-    return {bare for text in texts if (bare := _bare(text)[0])}
+    literal = "".join(character for character in secret if "!" <= character <= "~")
+    return {form for form in (literal, *(_bare(text)[0] for text in texts)) if form}
 
 
 def _bare(text: str) -> tuple[str, list[tuple[int, int]]]:

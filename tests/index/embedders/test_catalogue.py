@@ -219,7 +219,7 @@ def test_a_folder_whose_path_is_bytes() -> None:
         def __fspath__(self) -> bytes:
             return b"models"
 
-    with pytest.raises(QueryError, match="path is b'models' .bytes."):
+    with pytest.raises(QueryError, match=r"path is b'models' .bytes."):
         load_model(Folder())  # type: ignore[arg-type]
 
 
