@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+# Around marked words while they are escaped: Unicode keeps these for such use, text between programs has none.
+_MARKS = ("\ufdd0", "\ufdd1")
+_NO_MARKS = {ord(mark): "\ufffd" for mark in _MARKS}
 _ALLOWED_FORMAT = {"\u200c", "\u200d"}  # joiners that Persian and emoji need
 
 
@@ -47,6 +50,41 @@ def escape(value: object, limit: int | None = None) -> str:
 
 
 @dataclass(frozen=True)
+class Marked:
+    """A cell of a table with marked words: in brackets as text, highlighted in HTML.
+
+    Attributes:
+        value: The text.
+        spans: Where marked words begin and end in it, ascending.
+    """
+
+    value: str
+    spans: Sequence[tuple[int, int]] = ()
+
+    def __str__(self) -> str:
+        return self.between("[", "]")
+
+    def between(self, opening: str, closing: str) -> str:
+        """Return the text with something around each marked word."""
+        parts, last = [], 0
+        for start, end in self.spans:
+            parts += [self.value[last:start], opening, self.value[start:end], closing]
+            last = end
+        return "".join([*parts, self.value[last:]])
+
+    def text(self, limit: int | None = None) -> str:
+        """Return the cell for a terminal; see ``plain``."""
+        return plain(self, limit)
+
+    def html(self, limit: int | None = None) -> str:
+        """Return the cell as HTML text, cut where ``text`` is cut."""
+        clean = Marked(self.value.translate(_NO_MARKS), self.spans)
+        shown = escape(clean.between(*_MARKS), limit)
+        missing = shown.count(_MARKS[0]) - shown.count(_MARKS[1])  # a mark may be cut
+        return shown.replace(_MARKS[0], "<mark>").replace(_MARKS[1], "</mark>") + "</mark>" * missing
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows under a heading, with notes below; the same content as text and as HTML.
 
@@ -68,9 +106,9 @@ class Table:
     widths: dict[str, int] = field(default_factory=dict)
     more: int = 0
 
-    def _cells(self) -> list[list[str]]:
+    def _cells(self, show: Callable[[object, int | None], str]) -> list[list[str]]:
         limits = [self.widths.get(title, 60) for title in self.columns]
-        return [[plain(value, limit) for value, limit in zip(row, limits, strict=True)] for row in self.rows]
+        return [[show(value, limit) for value, limit in zip(row, limits, strict=True)] for row in self.rows]
 
     def _footer(self) -> list[str]:
         return ([f"... and {self.more} more"] if self.more else []) + [plain(note) for note in self.notes]
@@ -79,7 +117,7 @@ class Table:
         """Return the table for a terminal."""
         lines = [plain(self.heading)]
         if self.rows:
-            cells = self._cells()
+            cells = self._cells(plain)
             wide = [max(_width(r[i]) for r in [list(self.columns), *cells]) for i in range(len(self.columns))]
             for row in [list(self.columns), *cells]:
                 padded = [_pad(v, wide[i], self.columns[i] in self.right) for i, v in enumerate(row)]
@@ -99,17 +137,17 @@ class Table:
             )
             body = "".join(
                 "<tr>"
-                + "".join(f'<td style="text-align:{a}">{_cell(v)}</td>' for v, a in zip(row, align, strict=True))
+                + "".join(f'<td style="text-align:{a}">{cell}</td>' for cell, a in zip(row, align, strict=True))
                 + "</tr>"
-                for row in self._cells()
+                for row in self._cells(_html_cell)
             )
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<p><small>{escape(line)}</small></p>" for line in self._footer()]
         return "".join(parts) + "</div>"
 
 
-def _cell(value: str) -> str:
-    return escape(value)
+def _html_cell(value: object, limit: int | None) -> str:
+    return value.html(limit) if isinstance(value, Marked) else escape(value, limit)
 
 
 def _width(text: str) -> int:

@@ -172,18 +172,20 @@ class Committee:
             for name, trees in self._trees.items()
         }
         first = next(iter(heights))
+        # a few pages say little about the field: their silhouette is chance, and one answer is not to turn all over
+        much = min(max(self._count - 10, 0) / 100, 1.0)
+        spread = settings.spread * (1 + much) / 2
         if self._blocks:
             self.silhouette = self._silhouette_cut(self._trees[first], distances)
-            # the silhouette of a few pages is chance: it is listened to the more, the more pages there are
             lower = max(settings.cut - self.silhouette - settings.above, 0.0)
-            self.cut = settings.cut - lower * min(max(self._count - 10, 0) / 100, 1.0)
+            self.cut = settings.cut - lower * much
         kept = int((heights[first] >= self.cut).sum())
         prior = []
         for name, found in heights.items():
             # another view is cut where it makes as many merges as the first
             centre = self.cut if name == first else float(np.sort(found)[::-1][min(kept, len(found) - 1)])
             share = settings.first if name == first else (1 - settings.first) / (len(heights) - 1)
-            weight = -0.5 * ((_GRID - centre) / settings.spread) ** 2
+            weight = -0.5 * ((_GRID - centre) / spread) ** 2
             weight -= np.log(np.exp(weight).sum())
             prior.append(weight + np.log(share / len(settings.slopes)))
         self._prior: FloatArray = np.tile(np.array(prior), len(settings.slopes))
@@ -287,8 +289,8 @@ class Committee:
         changed._log_weight = self._prior.copy()
         for pair, same in changed.answers.items():
             place = self.position(*pair)
-            if place is None:
-                continue
+            if place is None or self._siblings[place]:
+                continue  # one form with other values: the answer is about these two and says nothing on the rest
             number = self._block[pair[0]]
             for row, trees in enumerate(self._trees.values()):
                 tree = trees[number]

@@ -33,6 +33,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 _SHOWN = 20
 _LEAST_LISTED = 0.1  # a less likely pair is no candidate, unless title, uuid, text or name make it one
 _MOST_LISTED = 100_000
+_LIKELY = 0.6  # of a family that is proposed for a merge; below, it is one to ask about
 _LARGEST_WITH_ALL_PAIRS = 50
 
 
@@ -151,8 +152,8 @@ class Family(Sequence[str]):
 
     @property
     def automatic(self) -> bool:
-        """Whether nothing speaks against a merge that is proposed without being asked for."""
-        return not any(pair.same_form and pair.answer is None for pair in self.pairs)
+        """Whether a merge may be proposed without being asked for: likely, and no pair of one form, other values."""
+        return self.probability >= _LIKELY and not any(pair.same_form and pair.answer is None for pair in self.pairs)
 
     @property
     def why(self) -> str:
@@ -374,7 +375,7 @@ class Families(Sequence[Family]):
         elif self.pages < 2:
             notes.insert(0, "a family needs two pages")
         if by_hand := sum(not family.automatic for family in self._families):
-            notes.append(f"{by_hand} with pages of one form and other values: look before merging")
+            notes.append(f"{by_hand} to look at before a merge: not likely enough, or of one form with other values")
         columns = ["pages", "cohesion", "likely", "medoid", "why"]
         right = frozenset(columns[:3])
         return Table(heading, columns, rows, notes, right=right, more=max(count - _SHOWN, 0))
@@ -456,6 +457,10 @@ def families(
     settings: Settings | None = None,
 ) -> Families:
     """Find the pages that say the same task again.
+
+    Without answers the families are proposals: how broad a family is meant to be cannot be read off the pages, and a
+    field without any repetition still has its nearest pages. Some five answers to :meth:`Families.borderline` settle
+    most of it.
 
     ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to
     3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, only pairs within blocks of at

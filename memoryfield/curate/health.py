@@ -6,7 +6,6 @@ together. ``index`` and ``listing`` stay out of the views of duplicates and of a
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from memoryfield.errors import QueryError
 from memoryfield.format.findings import Finding, shown_name
 from memoryfield.format.links import links
 from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.format.normal import normalized
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
 from memoryfield.format.validate import validate
 from memoryfield.index.loaded import Vectors
@@ -252,7 +252,7 @@ def _equal_vectors(vectors: HasVectors, pages: dict[str, Page], recipe: str) -> 
 def _same_titles(pages: Sequence[Page]) -> Iterator[HealthItem]:
     groups: dict[str, list[Page]] = {}
     for page in pages:
-        key = " ".join(unicodedata.normalize("NFKC", page.title).casefold().split())
+        key = " ".join(normalized("NFKC", page.title).casefold().split())
         groups.setdefault(key, []).append(page)
     for group in groups.values():
         if len(group) > 1:

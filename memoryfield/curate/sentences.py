@@ -9,7 +9,6 @@ Cutting too seldom is harmless (a longer piece is kept whole), cutting wrongly i
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -185,7 +184,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{", "）": "（", "】": "【"}
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[tuple[str, str], ...]:
     """Return the words of a sentence, each as written and as compared; code keeps its case."""
-    text = unicodedata.normalize("NFC", text)
+    text = normalized("NFC", text)
     text = _MARKER.sub("", _QUOTE_MARKS.sub("", text), count=1)
     text = _BOX.sub(lambda box: "☐" if box[1] == " " else "☑", text)
     found: list[tuple[str, str]] = []

@@ -10,7 +10,6 @@ Families, with more evidence and with review, are another module's subject.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -276,7 +275,7 @@ class _Marks:
 
     @classmethod
     def of(cls, page: Page) -> _Marks:
-        text = unicodedata.normalize("NFKC", recipe_text(CONTENT, page)).casefold()
+        text = normalized("NFKC", recipe_text(CONTENT, page)).casefold()
         text = _LIST_NUMBER.sub("", text)
         return cls(tuple(_WORD.findall(text)), frozenset(_NUMBER.findall(text)))
 

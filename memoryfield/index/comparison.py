@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memoryfield.errors import PageNotFound
+from memoryfield.format.dates import clamped_ns, moment_of
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.index.recipes import SPEC_LIMIT, cut_bytes
-from memoryfield.index.store import INODE_MASK, State
+from memoryfield.index.store import State, storable
 
 if TYPE_CHECKING:
     from memoryfield.format.pages import PageSource
     from memoryfield.format.snapshot import Entry, Snapshot
+
+_NO_TIME = "1970-01-01T00:00:00+00:00"  # for what no calendar has
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def compare(state: State, snapshot: Snapshot, *, retry_refused: bool = False) ->
             if modified is None:
                 if old is entry or old == entry:
                     continue
-                if old.mtime_ns != entry.mtime_ns:
+                if old.mtime_ns != clamped_ns(entry.mtime_ns):
                     found.touched.append(filename)
                 elif _differs(old, entry):
                     found.seen.append(filename)
@@ -81,7 +83,7 @@ def compare(state: State, snapshot: Snapshot, *, retry_refused: bool = False) ->
 
 
 def _differs(old: Entry, now: Entry) -> bool:
-    return old[:4] != now[:4] or old.inode & INODE_MASK != now.inode & INODE_MASK
+    return storable(old) != storable(now)
 
 
 def cut_pages(source: PageSource, snapshot: Snapshot, recipe: str, known: dict[bytes, bool]) -> tuple[str, ...]:
@@ -110,10 +112,8 @@ def cut_pages(source: PageSource, snapshot: Snapshot, recipe: str, known: dict[b
 def modified_text(mtime_ns: int) -> str:
     """Return a modification time as ``pages.last_modified`` has it, by way of the float that ``os.stat`` gives."""
     seconds, nanoseconds = divmod(mtime_ns, 1_000_000_000)
-    try:
-        return datetime.fromtimestamp(seconds + 1e-9 * nanoseconds, tz=UTC).isoformat()
-    except (ValueError, OverflowError, OSError):  # a time that no calendar has
-        return datetime.fromtimestamp(0, tz=UTC).isoformat()
+    moment = moment_of(seconds + 1e-9 * nanoseconds)
+    return _NO_TIME if moment is None else moment.isoformat()
 
 
 def page_names(filenames: Iterable[str]) -> tuple[str, ...]:

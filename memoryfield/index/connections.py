@@ -29,6 +29,7 @@ LONGEST_VALUE = 4 * 2**20  # bytes of one SQLite value; the largest of ours is f
 PAGE_SIZE = 16384  # bytes; at 768 dimensions a third faster to load than SQLite's default of 4096
 RACY_NS = 3_000_000_000  # FORMAT X10: younger time stamps prove nothing
 _MAGIC = b"SQLite format 3\0"
+_SIDES = ("-journal", "-wal", "-shm")  # endings of the files that SQLite keeps beside a database
 _SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _OPEN_FLAGS = os.O_RDONLY | sum(
     getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
@@ -180,10 +181,11 @@ def reading(path: Path, *, longest: int = LONGEST_VALUE) -> Iterator[tuple[sqlit
 
     Raises:
         FileNotFoundError: No such file.
-        ForeignIndex: A symbolic link, or not an SQLite database.
+        ForeignIndex: A symbolic link, not an SQLite database, or something else than files beside it.
         IndexFileError: Damaged, or locked for too long.
     """
     with gate(path), contextlib.ExitStack() as stack:
+        _check_sides(path)
         descriptor = stack.enter_context(_descriptor(path))
         stamp, header = descriptor_stamp(descriptor, path), _head(descriptor)
         if header and not header.startswith(_MAGIC):
@@ -266,7 +268,7 @@ def writing(
 
     Raises:
         FileNotFoundError: No such file, and *create* is not set.
-        ForeignIndex: A symbolic link.
+        ForeignIndex: A symbolic link, or something else than files beside it.
         IndexFileError: Damaged, locked for too long, or not writable.
     """
     with gate(path):
@@ -306,6 +308,7 @@ def _opened_for_writing(path: Path, longest: int, *, shown: Path | None = None) 
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    _check_sides(path)
     try:
         return sqlite3.connect(
             f"{_uri(path)}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=16
@@ -331,6 +334,36 @@ def _distrust(connection: sqlite3.Connection, longest: int) -> None:
         connection.execute(f"PRAGMA {setting}")
 
 
+def _check_sides(path: Path) -> None:
+    """Refuse what is no regular file under a name of SQLite's beside a database: opening a pipe waits for ever."""
+    for ending in _SIDES:
+        side = f"{path}{ending}"
+        try:
+            mode = os.lstat(side).st_mode
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(mode):
+            raise ForeignIndex(f"{side} is not a regular file; nothing was altered. Remove it, it is no part of an index.")
+
+
+def remove_database(path: Path) -> None:
+    """Delete a database and what SQLite left beside it; the caller holds the gate.
+
+    Raises:
+        IndexFileError: That is not possible.
+    """
+    for ending in (*_SIDES, ""):
+        try:
+            os.unlink(f"{path}{ending}")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise IndexFileError(
+                f"{path}{ending} cannot be deleted ({error.strerror or error}): remove it, or choose another place "
+                "(for caches with MEMORYFIELD_CACHE_DIR)."
+            ) from error
+
+
 def _check_journal(path: Path) -> None:
     """Refuse a journal that would make SQLite touch other files when it plays it back.
 
@@ -338,15 +371,15 @@ def _check_journal(path: Path) -> None:
     does; one that came with a field could name any file.
     """
     journal = f"{path}-journal"
+    _check_sides(path)
     try:
-        status = os.lstat(journal)
+        size = os.lstat(journal).st_size
     except OSError:
         return
-    if stat.S_ISREG(status.st_mode):
-        with contextlib.suppress(OSError), open(journal, "rb") as file:
-            file.seek(max(0, status.st_size - 8))
-            if file.read(8) != _SUPER_JOURNAL_MAGIC:
-                return
+    with contextlib.suppress(OSError), open(journal, "rb") as file:
+        file.seek(max(0, size - 8))
+        if file.read(8) != _SUPER_JOURNAL_MAGIC:
+            return
     raise ForeignIndex(f"{journal} is not a journal of ours; nothing was altered. Delete it together with {path.name}.")
 
 

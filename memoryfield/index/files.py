@@ -10,12 +10,13 @@ import hashlib
 import os
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoryfield.display import Table
 from memoryfield.errors import ForeignIndex, IndexFileError, NewerSchema
+from memoryfield.format.dates import moment_of
 from memoryfield.format.names import is_page_filename
 from memoryfield.index import schema, store
 from memoryfield.index.connections import reading
@@ -46,7 +47,7 @@ class IndexState:
         rows: How many pages have a row.
         state: ``ok``, ``missing``, ``empty``, ``foreign``, ``damaged``, ``newer`` or ``symlink``.
         problem: What is wrong and what to do, in a sentence; empty if nothing is.
-        modified: When the file was last written, in UTC.
+        modified: When the file was last written, in UTC; None where no calendar has that time.
         has_meta: Whether our own tables stand in it.
         size: Bytes.
     """
@@ -178,7 +179,7 @@ def inspect_index(path: Path) -> IndexState:
         path,
         model_code,
         recipe,
-        modified=datetime.fromtimestamp(status.st_mtime, tz=UTC),
+        modified=moment_of(status.st_mtime),
         size=status.st_size,
     )
     try:

@@ -21,7 +21,7 @@ from memoryfield.errors import ForeignIndex, IndexFileError, PageNotFound
 from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.snapshot import Snapshot
 from memoryfield.index.columns import CREATE_WORDS, INSERT_WORDS, folded_texts
-from memoryfield.index.connections import FileWatch, Stamp, gate, make_directory, reading, writing
+from memoryfield.index.connections import FileWatch, Stamp, gate, make_directory, reading, remove_database, writing
 from memoryfield.index.snippets import Snippet, page_snippets
 from memoryfield.index.words import query_terms
 from memoryfield.places import cache_directory, field_key
@@ -48,6 +48,7 @@ _SEARCH = (
     f"SELECT pages.filename, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score "
     "FROM words JOIN pages ON pages.id = words.rowid WHERE words MATCH ? ORDER BY score DESC, pages.filename LIMIT ?"
 )
+_MOST_ROWS = 2**63 - 1  # SQLite's largest integer, far more than there can be pages
 _LEAST_IDF = 1e-6  # what FTS5 takes for a term that more than half of all pages hold
 
 Result = TypeVar("Result")
@@ -221,11 +222,13 @@ class KeywordIndex:
             raise error
 
     def delete(self) -> None:
-        """Delete the file; the next sync makes it anew."""
+        """Delete the file; the next sync makes it anew.
+
+        Raises:
+            IndexFileError: Something stands in its place that cannot be deleted, such as a directory.
+        """
         with gate(self.path):
-            for ending in ("-journal", "-wal", "-shm", ""):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(f"{self.path}{ending}")
+            remove_database(self.path)
             self._held = self._current = None
 
     # Using it
@@ -250,7 +253,7 @@ class KeywordIndex:
 
         def find() -> list[tuple[str, float]]:
             found: list[tuple[str, float]] = []
-            limit = -1 if chosen is not None else k
+            limit = -1 if chosen is not None else min(k, _MOST_ROWS)
             with self._reading() as (connection, _):
                 for filename, score in connection.execute(_SEARCH, (" OR ".join(terms), limit)):
                     name = filename.removesuffix(PAGE_SUFFIX)

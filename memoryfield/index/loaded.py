@@ -14,7 +14,7 @@ from memoryfield.errors import EmbeddingFailed, QueryError
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.index import schema, store
 from memoryfield.index.connections import Stamp
-from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, top_k
+from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, as_float32, top_k
 
 
 @dataclass
@@ -97,13 +97,14 @@ class Vectors:
 
         Raises:
             QueryError: *vector* has another number of dimensions.
-            EmbeddingFailed: *vector* is zero or not finite.
+            EmbeddingFailed: *vector* is zero, not finite or no array of real numbers.
         """
-        query = np.asarray(vector, np.float32)
+        query = as_float32(vector, "the question's model")
         if query.shape != self.matrix.shape[1:]:
             shapes = f"the query has shape {query.shape}, the index {self.matrix.shape[1:]}"
             raise QueryError(f"{shapes}: they are of different models.")
-        length = float(np.sqrt(query @ query))
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = float(np.sqrt(query @ query))
         if not 0.0 < length < np.inf:
             raise EmbeddingFailed("the question's vector is zero or not finite: the model cannot place it.")
         rows = None if among is None else self.rows(among)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.errors import EmbeddingFailed
+
 FloatArray = npt.NDArray[np.float32]
 RowArray = npt.NDArray[np.intp]
 
@@ -95,6 +97,29 @@ def _highest_cosines(dimensions: int) -> FloatArray:
     return np.cos(np.pi * chance[np.minimum(smallest, 4000)]).astype(np.float32)
 
 
+def as_float32(given: object, whose: str) -> FloatArray:
+    """Return as float32 what a model gave, of any shape.
+
+    Args:
+        given: An array, or what numpy makes one of.
+        whose: Name of the model, for the message.
+
+    Raises:
+        EmbeddingFailed: It is no array of real numbers; text is not read as numbers, and nothing is cut off.
+    """
+    try:
+        found = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths, or a tensor elsewhere
+        raise EmbeddingFailed(f"{whose} gave a {type(given).__name__} that is no array: {error}.") from error
+    if found.dtype.kind not in "fiu":
+        raise EmbeddingFailed(
+            f"{whose} gave a {type(given).__name__} of the type {found.dtype}, expected real numbers; "
+            "nothing of it was used."
+        )
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is looked for anyway
+        return found.astype(np.float32, copy=False)
+
+
 def top_k(
     matrix: FloatArray, query: FloatArray, k: int, *, rows: RowArray | None = None, bits: SignBits | None = None
 ) -> tuple[RowArray, FloatArray]:
@@ -111,6 +136,7 @@ def top_k(
         (at most k,) row numbers and (at most k,) float32 products.
     """
     available = len(matrix) if rows is None else len(rows)
+    k = min(k, available)
     if k <= 0 or available == 0:
         return np.empty(0, np.intp), np.empty(0, np.float32)
     if rows is not None and available <= _GATHER:

@@ -9,18 +9,28 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from memoryfield.index.columns import COLUMNS, CREATE_WORDS, INSERT_WORDS, folded_texts, page_texts
-from memoryfield.index.words import display_text, query_terms, starts
+from memoryfield.display import Marked
+from memoryfield.index.columns import COLUMNS, CREATE_WORDS, page_texts
+from memoryfield.index.words import display_text, fold, query_terms, starts
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
 
 SNIPPET_LENGTH = 240  # characters
 _SHOWN = ("body", "summary", "other", "title")  # a name is shown beside the snippet anyway
+# A long text is searched in pieces, some at a time: the time that SQLite takes to mark words grows with their number
+# times the length of the text.
+_PIECE = 8192  # characters
+_PIECES_AT_ONCE = 8
+_OVERLAP = 24  # characters, where a piece does not end at a blank; a word cut in two is whole in the next piece
+_INSERT = "INSERT INTO words (rowid, body) VALUES (?, ?)"  # all pieces into one column: which one makes no difference
+# The piece with most of the words, the rarest counting most; among the pieces from a number on.
+_BEST = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rank, rowid LIMIT 1"
 OPEN, CLOSE = "\x02", "\x03"  # around matches; folded text has no control characters
 
 
@@ -38,11 +48,7 @@ class Snippet:
 
     def marked(self, opening: str = "[", closing: str = "]") -> str:
         """Return the text with something around each matched word."""
-        parts, last = [], 0
-        for start, end in self.spans:
-            parts += [self.text[last:start], opening, self.text[start:end], closing]
-            last = end
-        return "".join([*parts, self.text[last:]])
+        return Marked(self.text, self.spans).between(opening, closing)
 
 
 def page_snippets(query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
@@ -55,17 +61,13 @@ def page_snippets(query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
     terms = query_terms(query)
     if not terms or not pages:
         return found
-    marks = ", ".join(f"highlight(words, {number}, '{OPEN}', '{CLOSE}')" for number in range(len(COLUMNS)))
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(CREATE_WORDS)
-        connection.executemany(INSERT_WORDS, ((number, *folded_texts(page)) for number, page in enumerate(pages)))
-        matches = connection.execute(f"SELECT rowid, {marks} FROM words WHERE words MATCH ?", (" OR ".join(terms),))
-        for number, *marked in matches:
-            texts = dict(zip(COLUMNS, zip(page_texts(pages[number]), marked, strict=True), strict=True))
-            for text, with_marks in (texts[column] for column in _SHOWN):
-                if OPEN in with_marks:
-                    found[pages[number].name] = _marked_snippet(text, with_marks)
-                    break
+        finder = _Finder(connection, " OR ".join(terms))
+        for page in pages:
+            texts = dict(zip(COLUMNS, page_texts(page), strict=True))
+            snippets = (finder.snippet(texts[column]) for column in _SHOWN)
+            found[page.name] = next((snippet for snippet in snippets if snippet is not None), found[page.name])
     return found
 
 
@@ -74,10 +76,47 @@ def plain_snippet(page: Page) -> Snippet:
     return Snippet(" ".join((page.summary or page.body[: 4 * SNIPPET_LENGTH]).split())[:SNIPPET_LENGTH])
 
 
-def _marked_snippet(text: str, marked: str) -> Snippet:
-    """Return the best stretch of a text, from its folded form with OPEN and CLOSE around matches."""
-    shown = display_text(text)
-    return _window(shown, _matches(shown, marked))
+class _Finder:
+    """Finds the words of one question in texts.
+
+    Args:
+        connection: Holds an empty table ``words``.
+        expression: The question for FTS5.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, expression: str) -> None:
+        self._connection = connection
+        self._expression = expression
+        self._used = 0
+        self._marked = f"SELECT highlight(words, {COLUMNS.index('body')}, '{OPEN}', '{CLOSE}') FROM words"
+        self._marked += " WHERE words MATCH ? AND rowid = ?"
+
+    def snippet(self, text: str) -> Snippet | None:
+        """Return the best stretch of the first part of *text* that holds any of the words; None if none does."""
+        shown = display_text(text)
+        pieces = _pieces(shown)
+        while some := list(islice(pieces, _PIECES_AT_ONCE)):
+            first, self._used = self._used, self._used + len(some)
+            rows = ((first + number, fold(shown[start:end])) for number, (start, end) in enumerate(some))
+            self._connection.executemany(_INSERT, rows)
+            best = self._connection.execute(_BEST, (self._expression, first)).fetchone()
+            if best is not None:
+                start, end = some[best[0] - first]
+                (marked,) = self._connection.execute(self._marked, (self._expression, best[0])).fetchone()
+                matches = _matches(shown[start:end], marked)
+                return _window(shown, [(start + begin, start + finish) for begin, finish in matches])
+        return None
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the pieces of a text begin and end, one at least; they end at blanks if there are any nearby."""
+    start = 0
+    while start + _PIECE < len(text):
+        end = start + _PIECE
+        blank = max(text.rfind(" ", end - 256, end), text.rfind("\n", end - 256, end))
+        yield start, blank if blank > 0 else end
+        start = blank if blank > 0 else end - _OVERLAP
+    yield start, len(text)
 
 
 def _matches(text: str, marked: str) -> list[tuple[int, int]]:

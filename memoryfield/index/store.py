@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.format.dates import clamped_ns
 from memoryfield.format.snapshot import RACY_WINDOW_NS, Entry
 from memoryfield.index import schema
 from memoryfield.index.connections import Stamp
@@ -270,10 +271,16 @@ def write_seen(
     connection.executemany(
         _NOTE if sure else _NOTE_IF_CURRENT,
         [
-            (name, entry.sha256, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode & INODE_MASK, seen_ns)
+            (name, *storable(entry), seen_ns)
             for name, entry in entries
         ],
     )
+
+
+def storable(entry: Entry) -> Entry:
+    """Return stat data as SQLite's integers can hold them; some file systems have times of a million years."""
+    sha256, size, mtime_ns, ctime_ns, inode = entry
+    return Entry(sha256, size, clamped_ns(mtime_ns), clamped_ns(ctime_ns), inode & INODE_MASK)
 
 
 def remove(connection: sqlite3.Connection, filename: str, sha256: bytes) -> None:

@@ -15,7 +15,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from memoryfield.errors import EmbeddingFailed, PageNotFound
+from memoryfield.format.dates import clamped_ns, moment_of
 from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.snapshot import RACY_WINDOW_NS, Entry, Snapshot
 from memoryfield.index import schema, store
 from memoryfield.index.comparison import Comparison, compare, modified_text, page_names
 from memoryfield.index.connections import Stamp, make_directory, writing
 from memoryfield.index.donors import donated_vectors
+from memoryfield.index.matrix import as_float32
 from memoryfield.index.recipes import recipe_text
 from memoryfield.index.report import SyncReport
 
@@ -261,7 +262,7 @@ class Sync:
 
     def _call(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         self._embedded += len(texts)
-        vectors = np.asarray(self.embedder.embed_documents(list(texts)), dtype=np.float32)
+        vectors = as_float32(self.embedder.embed_documents(list(texts)), self.embedder.model_code)
         wanted = (len(texts), self.embedder.dimensions)
         if vectors.shape != wanted:
             raise EmbeddingFailed(
@@ -375,8 +376,9 @@ class Sync:
         """Return ``last_modified`` as the reference tool works it out, from the system's own float (FORMAT X3)."""
         with contextlib.suppress(OSError):
             status = os.lstat(self.source.path / filename)
-            if status.st_mtime_ns == entry.mtime_ns:
-                return datetime.fromtimestamp(status.st_mtime, tz=UTC).isoformat()
+            moment = moment_of(status.st_mtime)
+            if moment is not None and clamped_ns(status.st_mtime_ns) == clamped_ns(entry.mtime_ns):
+                return moment.isoformat()
         return modified_text(entry.mtime_ns)
 
 

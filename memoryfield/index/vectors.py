@@ -22,7 +22,7 @@ from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.snapshot import Snapshot
 from memoryfield.index import schema, store
 from memoryfield.index.comparison import cut_pages
-from memoryfield.index.connections import FileWatch, Stamp, gate, reading
+from memoryfield.index.connections import FileWatch, Stamp, gate, reading, remove_database
 from memoryfield.index.files import IndexState, default_index_path, index_filename, inspect_index
 from memoryfield.index.loaded import Vectors, load_vectors
 from memoryfield.index.matrix import FloatArray
@@ -268,7 +268,5 @@ class VectorIndex:
             found = inspect_index(self.path)
             if found.state in ("foreign", "symlink"):
                 raise ForeignIndex(found.problem)
-            for ending in ("", "-journal", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(f"{self.path}{ending}")
+            remove_database(self.path)
             self._state = self._vectors = self._unchanged = None

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from memoryfield.format.normal import normalized
+
 # First and last code points of scripts that put no spaces between words, or (Korean) glue particles to them.
 _IDEOGRAPHIC = (
     (0x1100, 0x11FF),  # Hangul letters
@@ -108,7 +110,7 @@ _FOLDING = _Folding({code: _folded(chr(code)) for code in range(128)})
 
 def display_text(text: str) -> str:
     """Return the text that places refer to: composed, so that a letter and its accent are one character."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return normalized("NFC", text)
 
 
 def fold(text: str) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.errors import PageNotFound, QueryError
-from memoryfield.format.dates import parse_date
+from memoryfield.format.dates import clamped_ns, moment_of, parse_date
 from memoryfield.format.names import PAGE_SUFFIX
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ class Filter:
         if self.since is not None or self.before is not None:
             moment = facts.moment
             if moment is None:
-                moment = datetime.fromtimestamp(entry.mtime_ns / 1e9, tz=UTC)
+                moment = moment_of(clamped_ns(entry.mtime_ns) / 1e9)
+            if moment is None:
+                return False
             if (self.since is not None and moment < self.since) or (self.before is not None and moment >= self.before):
                 return False
         return all(_says(facts.fields.get(key), wanted, key) for key, wanted in self.where.items())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from memoryfield.display import Table
+from memoryfield.display import Marked, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,12 +91,12 @@ class SearchResults(Sequence[Hit]):
         return [hit.name for hit in self.hits]
 
     def __repr__(self) -> str:
-        return self._table(mark=True).text()
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        return self._table(mark=True).html()
+        return self._table().html()
 
-    def _table(self, mark: bool) -> Table:
+    def _table(self) -> Table:
         how = self.retriever if self.model_code is None else f"{self.retriever}, {self.model_code}"
         count = f"{len(self.hits)} {'page' if len(self.hits) == 1 else 'pages'}"
         several = len({hit.field for hit in self.hits}) > 1
@@ -108,7 +108,7 @@ class SearchResults(Sequence[Hit]):
                 hit.name,
                 hit.title,
                 f"{hit.score:.3f}" if self.retriever != "hybrid" else f"{hit.score:.4f}",
-                hit.snippet.marked() if mark else hit.snippet.text,
+                Marked(hit.snippet.text, hit.snippet.spans),
             ]
             for hit in self.hits
         ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.index.keywords import KeywordIndex, search_together
+from memoryfield.index.matrix import as_float32
 from memoryfield.index.snippets import page_snippets
 from memoryfield.index.words import query_terms
 from memoryfield.retrieve.filters import Filter, Moment, Where, page_filter, passing_pages
@@ -108,6 +109,7 @@ def search(
         QueryError: Something asked for makes no sense; the message says what does.
         ModelMismatch: A vector index is not of the model it is searched with.
         ModelNotReady: The model cannot be loaded.
+        EmbeddingFailed: The model gives something else than a vector.
         IndexFileError: An index cannot be used.
     """
     _check(targets, query, k, retriever, min_score)
@@ -220,7 +222,7 @@ def _count(pages: Collection[str]) -> str:
 
 def _vector(model: Embedder, query: str) -> FloatArray | None:
     """Return the question's vector; None where the model has none, as word hashing for a question without words."""
-    vector = np.asarray(model.embed_query(query), np.float32)
+    vector = as_float32(model.embed_query(query), model.model_code)
     return vector if np.isfinite(vector).all() and vector.any() else None
 
 

@@ -19,6 +19,7 @@ import pytest
 from memoryfield.errors import EmbeddingFailed, ModelNotReady
 from memoryfield.index.embedders import transport
 from memoryfield.index.embedders.redaction import redacted
+from memoryfield.index.embedders.sentence import hub_reachable
 from memoryfield.index.embedders.transport import Endpoint, Rejected, Unreachable
 
 KEY = "sk-very/secret+0123456789"
@@ -238,3 +239,20 @@ def test_redirects_to_no_address(raw_server: Any, location: bytes) -> None:
 def test_a_host_name_that_cannot_be() -> None:
     with pytest.raises(Unreachable):
         Endpoint(f"http://{'a' * 70}.invalid/x", KEY, 20).ask(retry=False)
+
+
+@pytest.mark.parametrize(("first", "drip"), [(b"\x1b[31m hello\r\n\r\n", b""), (OK, b"X")])
+def test_the_probe_of_the_hub_takes_no_nonsense(
+    raw_server: Any, monkeypatch: pytest.MonkeyPatch, first: bytes, drip: bytes
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", raw_server(first, drip).url)
+    before = set(threading.enumerate())
+    reachable, seen = hub_reachable(LIMIT)
+    assert not reachable and seen.isprintable()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(2)
+        assert not thread.is_alive(), "the probe's own thread ends as well"
