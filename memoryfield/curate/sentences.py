@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from memoryfield.format.normal import normalized
+
 SHORT = 5  # tokens; anything below says little without what stands around it ("Yes.", "Ask Ines.")
 _FITS = 60  # columns: a line broken although the next word would have fitted here was broken on purpose
 

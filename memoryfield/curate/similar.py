@@ -20,6 +20,7 @@ import numpy.typing as npt
 from memoryfield.display import Table
 from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.format.normal import normalized
 from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.index.recipes import CONTENT, PAGE, recipe_text
 

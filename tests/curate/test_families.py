@@ -241,12 +241,14 @@ def _f1(found: Families, known: dict[str, str]) -> float:
     return 2 * len(ours & theirs) / max(len(ours) + len(theirs), 1)
 
 
+@pytest.mark.slow
 def test_harbor_without_answers(harbor: tuple[Families, dict[str, str]]) -> None:
     found, known = harbor
     assert _f1(found, known) >= 0.8
     assert _trapped([family for family in found if family.automatic]) == []
 
 
+@pytest.mark.slow
 def test_harbor_with_twenty_answers(harbor: tuple[Families, dict[str, str]]) -> None:
     found, known = harbor
     for _ in range(20):
