@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryfield.display import Table, escape, plain
+from memoryfield.display import Marked, Table, escape, plain
 
 
 def test_plain_makes_controls_and_direction_marks_visible() -> None:
@@ -47,3 +47,28 @@ def test_both_forms_of_a_table_say_the_same() -> None:
 def test_columns_line_up_with_wide_characters() -> None:
     lines = Table("t", ["name", "n"], [["漢字", 1], ["ab", 2]], right=frozenset({"n"})).text().splitlines()
     assert lines[2].index("1") + 2 == lines[3].index("2")
+
+
+def test_marked_words_are_in_brackets_or_highlighted() -> None:
+    cell = Marked("a <i>word</i> & more\nwords", ((5, 9), (21, 26)))
+    assert cell.text() == "a <i>[word]</i> & more [words]"
+    assert cell.html() == "a &lt;i&gt;<mark>word</mark>&lt;/i&gt; &amp; more <mark>words</mark>"
+    table = Table("1 thing", ["what"], [[cell]], widths={"what": 9})
+    assert table.text() == "1 thing\n  what\n  a <i>[wo…"
+    assert '<td style="text-align:left">a &lt;i&gt;<mark>wo…</mark></td>' in table.html()
+
+
+@given(st.text(), st.integers(0, 20), st.integers(1, 20), st.integers(0, 30))
+def test_both_forms_of_marked_words_say_the_same(text: str, start: int, length: int, limit: int) -> None:
+    text = text.replace("[", "(").replace("]", ")")
+    spans = ((start, min(start + length, len(text))),) if start < len(text) else ()
+    cell = Marked(text, spans)
+    markup = cell.html(limit)
+    assert markup.count("<mark>") == markup.count("</mark>") <= 1
+    assert re.sub("</?mark>", "", markup).count("<") == 0
+    shown = html.unescape(re.sub("</?mark>", "", markup))
+    assert shown == cell.text(limit).replace("[", "").replace("]", "")
+
+
+def test_a_page_cannot_bring_marks_of_its_own() -> None:
+    assert "<mark>" not in Marked("\ufdd0evil\ufdd1").html()

@@ -343,7 +343,9 @@ def _check_sides(path: Path) -> None:
         except (OSError, ValueError):
             continue
         if not stat.S_ISREG(mode):
-            raise ForeignIndex(f"{side} is not a regular file; nothing was altered. Remove it, it is no part of an index.")
+            raise ForeignIndex(
+                f"{side} is not a regular file; nothing was altered. Remove it, it is no part of an index."
+            )
 
 
 def remove_database(path: Path) -> None:

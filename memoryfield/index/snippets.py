@@ -57,17 +57,17 @@ def page_snippets(query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
     It is taken from the body if that holds any, else from summary, other frontmatter or title. A page with none of the
     words gives its summary.
     """
-    found = {page.name: plain_snippet(page) for page in pages}
     terms = query_terms(query)
     if not terms or not pages:
-        return found
+        return {page.name: plain_snippet(page) for page in pages}
+    found: dict[str, Snippet] = {}
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(CREATE_WORDS)
         finder = _Finder(connection, " OR ".join(terms))
         for page in pages:
             texts = dict(zip(COLUMNS, page_texts(page), strict=True))
-            snippets = (finder.snippet(texts[column]) for column in _SHOWN)
-            found[page.name] = next((snippet for snippet in snippets if snippet is not None), found[page.name])
+            tried = (finder.snippet(texts[column]) for column in _SHOWN)
+            found[page.name] = next((snippet for snippet in tried if snippet is not None), None) or plain_snippet(page)
     return found
 
 

@@ -270,10 +270,7 @@ def write_seen(
     """
     connection.executemany(
         _NOTE if sure else _NOTE_IF_CURRENT,
-        [
-            (name, *storable(entry), seen_ns)
-            for name, entry in entries
-        ],
+        [(name, *storable(entry), seen_ns) for name, entry in entries],
     )
 
 

@@ -244,7 +244,7 @@ class TestOnlyWhatChangedIsEmbedded:
         self, field: mf.MemoryField, directory: Path, tool: Any, server: Any, first: str
     ) -> None:
         """X4, X10: the page is embedded by whoever comes first, and both find it."""
-        field.write("drill", title="Drill press", summary="Bores.", body="Clamp the work, always.\n", on_similar="ignore")
+        field.write("drill", title="Drill press", summary="Bores.", body="Clamp the work.\n", on_similar="ignore")
         if first == "ours":
             assert field.sync(progress=False).added == ("drill",)
             assert tool.index() == UP_TO_DATE
