@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import os
     from datetime import date, datetime, timedelta
 
+    import pandas
+
     from memoryfield.curate.health import Health
     from memoryfield.curate.history import History
     from memoryfield.curate.mergeplan import MergePlan
@@ -107,6 +109,13 @@ class MemoryField:
     def pages(self) -> Iterator[Page]:
         """Yield every page, sorted by name."""
         return self._source.pages()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row a page: ``name, title, summary, created, updated, bytes``."""
+        import pandas
+
+        rows = [(p.name, p.title, p.summary, p.created, p.updated, p.size) for p in self.pages()]
+        return pandas.DataFrame(rows, columns=["name", "title", "summary", "created", "updated", "bytes"])
 
     def select(
         self,
@@ -284,14 +293,16 @@ class MemoryField:
         """Write the field as a ``.memoryfield.zip`` with a ``.sha256`` file beside it.
 
         Args:
-            target: File to write; a directory gets ``NAME.memoryfield.zip``.
+            target: File to write, ending in ``.zip``; anything else is a directory, made when missing, and gets
+                ``NAME.memoryfield.zip``.
             names: Pages to take; all by default.
             indexes: ``True`` for every healthy index, or the file names of some.
         """
         from memoryfield.format.archive import export_archive
 
         goal = Path(target).expanduser()
-        if goal.is_dir():
+        if goal.suffix.lower() != ".zip" and (goal.is_dir() or not goal.exists()):
+            goal.mkdir(parents=True, exist_ok=True)
             goal = goal / f"{self.name}.memoryfield.zip"
         if indexes is True:
             healthy = [state.path for state in self.indexes() if state.state == "ok" and state.path.parent == self.path]

@@ -33,6 +33,16 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: p
     assert out.getvalue().strip() == shown.strip()
 
 
+def test_the_tour_runs_in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- tour:start -->")[1]
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "backup" / "notes.memoryfield.zip.sha256").is_file()
+    assert (tmp_path / "copy" / "oil.md").is_file()
+
+
 def test_every_verb_and_make_target_of_the_readme_exists() -> None:
     from memoryfield.cli.parser import build_parser
 

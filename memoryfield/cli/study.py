@@ -39,7 +39,7 @@ def add_verbs(verbs: Any) -> None:
         "search",
         _search,
         "search pages",
-        'memoryfield search notes/ "why did the build stop" -k 5',
+        'memoryfield search notes/ "why did the build stop" -k 5 --model auto',
         'memoryfield search notes/ more-notes/ "brake pads" --retriever keyword --where tags=winch --since 2026-01-01',
     )
     verb.add_argument("field", nargs="+", help="directories or archives")
@@ -58,13 +58,15 @@ def add_verbs(verbs: Any) -> None:
         "near",
         _near,
         "list pairs of pages whose vectors lie close together",
-        "memoryfield near notes/ --threshold 0.92",
+        "memoryfield near notes/ --threshold 0.92 --model auto",
     )
     _field_and_model(verb)
     verb.add_argument("--threshold", type=float, default=0.8, help="smallest cosine (default: 0.8)")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
-    verb = verbs.add("map", _map, "write a map of the pages as one HTML file", "memoryfield map notes/ --out map.html")
+    verb = verbs.add(
+        "map", _map, "write a map of the pages as one HTML file", "memoryfield map notes/ --out map.html --model auto"
+    )
     _field_and_model(verb)
     verb.add_argument("--method", choices=["auto", "pca", "umap"], default="auto")
     verb.add_argument("--engine", choices=["umap-learn", "fastumap"], default="umap-learn")

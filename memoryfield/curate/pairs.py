@@ -15,9 +15,9 @@ import numpy.typing as npt
 from memoryfield.errors import QueryError
 
 _TILE = 2048
-_SHORT, _LONG = 1 / 8, 1 / 3  # of the directions that a prefix may have
-_SAMPLE = 512
-_FEW = 2e-4  # part of the pairs that may pass the bound before a longer prefix is worth its cost
+_SIXTEENTHS = (1, 2, 3, 4, 6, 8)  # of the directions: prefixes that are tried on a sample
+_SAMPLE = 1024
+_CHECK = 40_000  # what a pair costs that is worked out in full, in products of one direction
 _SLACK = 1e-5  # float32 products of unit rows are off by less
 _MOST_PAIRS = 20_000_000
 _AT_ONCE = 16_384
@@ -82,12 +82,11 @@ def _bounding(matrix: npt.NDArray[np.float32], cut: float) -> npt.NDArray[np.flo
         return matrix
     turn = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))[1][:, ::-1].astype(np.float32)
     sample = matrix[:: max(count // _SAMPLE, 1)][:_SAMPLE]
-    shortest, longest = max(int(dimensions * _SHORT), 1), max(int(dimensions * _LONG), 1)
-    length = shortest
-    while _passing(_shortened(sample, turn[:, :length]), cut) > _FEW:
-        if length >= longest:
-            return matrix  # vectors that fill their space: nothing is saved, nothing is lost
-        length = min(length + shortest // 2 + 1, longest)
+    lengths = [max(dimensions * part // 16, 1) for part in _SIXTEENTHS]
+    costs = [n + _CHECK * _passing(_shortened(sample, turn[:, :n]), cut) for n in lengths]
+    if min(costs) >= dimensions:
+        return matrix  # vectors that fill their space: nothing is saved, nothing is lost
+    length = lengths[costs.index(min(costs))]
     head = np.empty((count, length + 1), dtype=np.float32)
     for top in range(0, count, _AT_ONCE):
         head[top : top + _AT_ONCE] = _shortened(matrix[top : top + _AT_ONCE], turn[:, :length])

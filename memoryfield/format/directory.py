@@ -54,7 +54,8 @@ class PageDirectory:
                     raise FieldNotFound(f"{self.path} cannot be made a directory: a file stands there") from error
         if not self.path.is_dir():
             found = "it is a file" if self.path.exists() else "nothing is there"
-            raise FieldNotFound(f"{self.path} is no directory of pages: {found}")
+            remedy = "create=True (memoryfield init) makes one"
+            raise FieldNotFound(f"{self.path} is no directory of pages: {found}; {remedy}")
         self._swept = -LEFTOVER_AGE
         self.journal: Journal | None = None
 

@@ -91,7 +91,7 @@ class Layout:
         return Table(
             f"Map of {len(self)} {'page' if len(self) == 1 else 'pages'}, {kind}",
             notes=[
-                f"model {self.model_code}, recipe {self.recipe}; {settings}",
+                f"model {self.model_code}, recipe {self.recipe}" + (f"; {settings}" if settings else ""),
                 "distances between far groups mean little",
             ],
         )
