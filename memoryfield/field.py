@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     import pandas
 
+    from memoryfield.curate.families import Families
     from memoryfield.curate.health import Health
     from memoryfield.curate.history import History
     from memoryfield.curate.mergeplan import MergePlan
     from memoryfield.curate.near import NearDuplicates
+    from memoryfield.curate.reviews import Reviews
     from memoryfield.curate.similar import SimilarPages
     from memoryfield.curate.split import SplitPlan
     from memoryfield.curate.stale import StalePages
@@ -406,6 +408,45 @@ class MemoryField:
         self._directory()
         return self._kept_history().prune(older_than, keep_bytes=keep_bytes)
 
+    def families(
+        self,
+        *,
+        model: str | Embedder | None = None,
+        reviews: Reviews | None = None,
+        progress: bool = True,
+    ) -> Families:
+        """Return the families of pages that say the same, with the evidence for and against each pair.
+
+        What counts as near is learned from the field itself. A field whose pages share topics without repeating one
+        another gets families too: answer some of ``families.borderline()`` with ``families.review`` before believing
+        them; the answers are kept in your state directory and never asked twice.
+
+        Args:
+            model: Model, this field's own by default; vectors are of the recipe ``content``.
+            reviews: Answers to use; by default those kept for this field.
+            progress: Show a bar while embedding.
+        """
+        from memoryfield.curate.families import families
+        from memoryfield.curate.reviews import Reviews
+
+        index = self.vector_index(model, "content")
+        with ProgressBar(progress) as report:
+            index.sync(verify=False, progress=report)
+        vectors = index.vectors()
+        return families(
+            [self.read(name) for name in vectors.names],
+            vectors.matrix,
+            embedder=index.embedder,
+            model_code=index.model_code,
+            reviews=reviews if reviews is not None else Reviews.load(self.path),
+        )
+
+    def mark_distinct(self, first: str, second: str) -> None:
+        """Keep the answer that two pages are not the same, so that they are never put into one family."""
+        from memoryfield.curate.reviews import Reviews
+
+        Reviews.load(self.path).answer(self.read(first), self.read(second), same=False)
+
     def plan_merge(
         self, names: Sequence[str], into: str | None = None, *, rewrite: Callable[[str], str] | None = None
     ) -> MergePlan:
@@ -414,7 +455,7 @@ class MemoryField:
         Every sentence of every page is kept, equal to one that is kept, or dropped by you: ``plan.account()`` says it.
 
         Args:
-            names: The pages, at least two.
+            names: The pages, at least two; a family will do.
             into: The page that stays; by default the plan proposes one and says why.
             rewrite: A function of the merged text that smooths its wording; what it loses is shown.
 

@@ -1,12 +1,14 @@
-"""Verbs that keep a field clean: history, undo, redo, merge, health."""
+"""Verbs that keep a field clean: history, undo, redo, families, review, merge, health."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import note, say, say_json
+from memoryfield.display import plain
 
 
 def add_verbs(verbs: Any) -> None:
@@ -42,6 +44,31 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("field", help="directory of pages")
     verb.add_argument("--step", type=int, help="step to do again")
     verb.add_argument("--json", action="store_true", help="print JSON")
+
+    verb = verbs.add(
+        "families",
+        _families,
+        "list the families of pages that say the same",
+        "memoryfield families notes/ --model auto",
+        "memoryfield families notes/ --model auto --pairs",
+    )
+    verb.add_argument("field", help="directory or archive")
+    verb.add_argument("--model", help="embedding model; auto takes what is ready")
+    verb.add_argument("--pairs", action="store_true", help="list the pairs with their evidence")
+    verb.add_argument("--quiet", action="store_true", help="no progress bar")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+    verb = verbs.add(
+        "review",
+        _review,
+        "answer whether two pages say the same; each answer is kept and sharpens the families",
+        "memoryfield review notes/ --model auto",
+        "memoryfield review notes/ --model auto --questions 20",
+    )
+    verb.add_argument("field", help="directory of pages")
+    verb.add_argument("--model", help="embedding model; auto takes what is ready")
+    verb.add_argument("--questions", type=int, default=10, help="most questions (default: 10)")
+    verb.add_argument("--quiet", action="store_true", help="no progress bar")
 
     verb = verbs.add(
         "merge",
@@ -91,6 +118,45 @@ def _history(options: argparse.Namespace) -> int:
     steps = field.history(options.page, options.limit)
     _show(options, steps)
     return DONE if len(steps) else NOTHING
+
+
+def _families(options: argparse.Namespace) -> int:
+    found = _open(options).families(progress=not (options.quiet or options.json))
+    if options.json:
+        say_json(found.to_dict())
+    elif options.pairs:
+        say(found.pairs_frame().to_string(index=False))
+    else:
+        say(repr(found))
+    return DONE if len(found) else NOTHING
+
+
+def _review(options: argparse.Namespace) -> int:
+    field = _open(options)
+    found = field.families(progress=not options.quiet)
+    skipped: set[tuple[str, str]] = set()
+    asked = 0
+    while asked < options.questions:
+        pairs = [pair for pair in found.borderline(len(skipped) + 1) if (pair.first, pair.second) not in skipped]
+        if not pairs:
+            break
+        pair = pairs[0]
+        say(f"\n{pair!r}")
+        for name in (pair.first, pair.second):
+            page = field.read(name)
+            say(f"--- {plain(page.title)} ({page.name})")
+            say("\n".join(plain(line) for line in page.body.splitlines()[:12]))
+        note("do they say the same? y yes, n no, s skip, q quit")
+        answer = sys.stdin.readline().strip().lower() if sys.stdin is not None else ""
+        if answer in ("", "q", "quit"):
+            break
+        if answer in ("y", "yes", "n", "no"):
+            found = found.review(pair.first, pair.second, same=answer.startswith("y"))
+            asked += 1
+        else:
+            skipped.add((pair.first, pair.second))
+    say(f"\n{found!r}")
+    return DONE if len(found) else NOTHING
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -303,7 +303,7 @@ def families(
     """Find the pages that say the same task again.
 
     Without answers the families are proposals: how broad a family is meant to be cannot be read off the pages, and a
-    field without any repetition still has its nearest pages. Some five answers to :meth:`Families.borderline` settle
+    field without any repetition still has its nearest pages. Ten to twenty answers to :meth:`Families.borderline` settle
     most of it.
 
     ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to

@@ -227,6 +227,16 @@ def test_merge_shows_then_does_and_undo_brings_back(notes: str, capsys: pytest.C
     assert _run(capsys, "merge", notes, pages[0])[0] == REFUSED
 
 
+def test_families_and_review(notes: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = _run(capsys, "families", notes, "--json")
+    assert code in (DONE, NOTHING) and "families" in json.loads(out)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("s\nn\ny\nq\n"))
+    code, out, err = _run(capsys, "review", notes, "--quiet")
+    assert code in (DONE, NOTHING) and err.count("do they say the same") == 4
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert _run(capsys, "review", notes, "--quiet")[0] in (DONE, NOTHING)
+
+
 def test_health(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path(notes, "leak.md").write_text("See [gone](no-such-page.md).\n")
     code, out, _ = _run(capsys, "health", notes, "--quiet")
