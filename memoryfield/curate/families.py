@@ -303,8 +303,8 @@ def families(
     """Find the pages that say the same task again.
 
     Without answers the families are proposals: how broad a family is meant to be cannot be read off the pages, and a
-    field without any repetition still has its nearest pages. Ten to twenty answers to :meth:`Families.borderline` settle
-    most of it.
+    field without any repetition still has its nearest pages. Ten to twenty answers to ``Families.borderline`` settle
+    most of it; five may make it worse.
 
     ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to
     3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, only pairs within blocks of at
