@@ -202,6 +202,8 @@ class _OpenvinoNetwork:
                         own.request = compiled.create_infer_request()
                     return np.array(own.request.infer({INPUT: ids})[0], dtype=np.float32)
 
+                # The binding sets itself up at its first inference, and deadlocks when two threads make it together.
+                run(np.zeros((1, 2), dtype=np.int64))
                 self._runs[streams] = run
             return self._runs[streams]
 
