@@ -376,12 +376,13 @@ def _check_journal(path: Path) -> None:
     _check_sides(path)
     try:
         size = os.lstat(journal).st_size
-    except OSError:
+        with open(journal, "rb") as file:
+            file.seek(max(0, size - 8))
+            end = file.read(8)
+    except OSError:  # none is there, or another process has just finished with it; SQLite says what cannot be read
         return
-    with contextlib.suppress(OSError), open(journal, "rb") as file:
-        file.seek(max(0, size - 8))
-        if file.read(8) != _SUPER_JOURNAL_MAGIC:
-            return
+    if end != _SUPER_JOURNAL_MAGIC:
+        return
     raise ForeignIndex(f"{journal} is not a journal of ours; nothing was altered. Delete it together with {path.name}.")
 
 
