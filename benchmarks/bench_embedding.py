@@ -88,7 +88,7 @@ def main() -> None:
                 embedder = load_model(MODEL, backend=backend)
                 embedder.embed_documents(texts[:8])
             except MemoryfieldError as reason:
-                results.missing(f"1,000 pages, backend {backend}", "sentence-transformers default", reason)
+                results.missing(f"1,000 pages, {backend}", "sentence-transformers default", reason, who=backend)
                 continue
             takers[backend] = Taker(embedder.embed_documents, parts)
         limit = min(model.max_seq_length, 256)

@@ -158,9 +158,9 @@ class Results:
         that, own = show(rounds.median(other)), show(rounds.median(ours))
         self.add(what, other_name, that, own, ratio, reach, reached)
 
-    def missing(self, what: str, other: str, reason: object) -> None:
+    def missing(self, what: str, other: str, reason: object, *, who: str = "peer") -> None:
         """Add a row for what cannot be measured here."""
-        self.add(what, other, "not available", "", reach=f"peer not available: {reason}")
+        self.add(what, other, "", "", reach=f"{who} not available: {reason}")
 
     def note(self, text: str) -> None:
         """Add a line below the table."""
