@@ -12,7 +12,7 @@ from memoryfield.curate.history import keep_history
 from memoryfield.display import Table
 from memoryfield.errors import ModelNotReady, QueryError, ReadOnlyField, SimilarPageExists
 from memoryfield.format.directory import PageDirectory
-from memoryfield.format.page import Page
+from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.format.pages import PageSource
 from memoryfield.progress import ProgressBar
 
@@ -639,9 +639,11 @@ class MemoryField:
         with ProgressBar(progress) as report:
             index.sync(verify=False, progress=report)
         vectors = index.vectors()
-        kept = [i for i, name in enumerate(vectors.names) if name not in ("index", "listing")]
+        kept = [i for i, name in enumerate(vectors.names) if name not in SPECIAL_NAMES]
         names = tuple(vectors.names[i] for i in kept)
-        return _PageVectors(names, vectors.matrix[kept], index.model_code, index.recipe)
+        # not copied without need: the matrix of a large field is large
+        matrix = vectors.matrix if len(kept) == len(vectors.names) else vectors.matrix[kept]
+        return _PageVectors(names, matrix, index.model_code, index.recipe)
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 

@@ -106,15 +106,19 @@ def survey(folder: Folder, known: Collection[str] = ()) -> tuple[list[str], list
         if words is None and is_page_filename(filename):
             pages.append(filename)
             continue
-        if words == "symbolic link" or (words is not None and not filename.startswith(".")):
-            reason: str | None = words
-        else:
-            reason = skip_reason(filename)
+        reason = _why_left_out(filename, words)
         if reason is None:
             others.append(filename)
         elif reason:
             skipped.append(Skipped(filename, reason))
     return by_name(pages), sorted(skipped), sorted(others)
+
+
+def _why_left_out(filename: str, words: str | None) -> str | None:
+    """Return why a file that is no page is left out; None for one that is kept, an empty text for what is gone."""
+    if words == "symbolic link" or (words is not None and not filename.startswith(".")):
+        return words
+    return skip_reason(filename)
 
 
 def _entry_kind(folder: Folder, item: os.DirEntry[str]) -> str | None:
@@ -145,8 +149,14 @@ def take_snapshot(folder: Folder, known: Snapshot | Mapping[str, Entry] | None =
     """
     taken = time.time_ns()
     before: Mapping[str, Entry] = known.entries if isinstance(known, Snapshot) else known or {}
-    filenames, skipped, _ = survey(folder, before)
     trusted: dict[str, Entry] = {}
+    if verify and isinstance(known, Snapshot) and known.entries:
+        trusted = _reread(folder, known)
+        if trusted is known.entries:
+            beside = _only_beside(folder, trusted)
+            if beside is not None:
+                return Snapshot(trusted, beside, taken)
+    filenames, skipped, _ = survey(folder, before)
     if not verify and isinstance(known, Snapshot):
         trusted = _unchanged(folder, filenames, known)
     entries: dict[str, Entry] = {}
@@ -183,6 +193,59 @@ def take_snapshot(folder: Folder, known: Snapshot | Mapping[str, Entry] | None =
         old = earlier(filename)
         entries[filename] = old if old is not None and old == found else Entry._make(found)
     return Snapshot(entries, tuple(sorted(skipped)), taken)
+
+
+def _reread(folder: Folder, known: Snapshot) -> dict[str, Entry]:
+    """Return the entries of *known* whose pages, read again now, are the same to the byte and in their stat data.
+
+    The same object where that is true of all: nothing is made for a page that did not change.
+    """
+    open_file, directory = folder.opener(), folder.descriptor
+    read, close, fstat, is_regular, sha256 = os.read, os.close, os.fstat, stat.S_ISREG, hashlib.sha256
+    differing: set[str] = set()
+    for filename, (digest, size, mtime_ns, ctime_ns, inode) in known.entries.items():
+        try:
+            descriptor = open_file(filename, READ_FLAGS, dir_fd=directory)
+            try:
+                status = fstat(descriptor)
+                data = read(descriptor, READ_BLOCK) if is_regular(status.st_mode) else b""
+            finally:
+                close(descriptor)
+        except (Unreadable, OSError):
+            differing.add(filename)
+            continue
+        if (
+            sha256(data).digest() != digest
+            or status.st_size != size
+            or status.st_mtime_ns != mtime_ns
+            or status.st_ctime_ns != ctime_ns
+            or status.st_ino != inode
+            or size >= READ_BLOCK  # there may be more to read
+        ):
+            differing.add(filename)
+    if not differing:
+        return known.entries
+    return {filename: entry for filename, entry in known.entries.items() if filename not in differing}
+
+
+def _only_beside(folder: Folder, entries: Mapping[str, Entry]) -> tuple[Skipped, ...] | None:
+    """Return what is left out beside these pages; None where a survey has to say what the pages are.
+
+    The names are asked for although all pages could be opened: a disk that takes ``A.md`` for ``a.md`` opens both.
+    """
+    names = set(folder.names())
+    rest = names - entries.keys()
+    if len(rest) > _FEW or len(names) - len(rest) != len(entries) or not _ONLY_PAGES.fullmatch("/".join(entries)):
+        return None
+    left: list[Skipped] = []
+    for filename in rest:
+        words = _kind(folder, filename)
+        if words is None and is_page_filename(filename):
+            return None
+        reason = _why_left_out(filename, words)
+        if reason:
+            left.append(Skipped(filename, reason))
+    return tuple(sorted(left))
 
 
 def _unchanged(folder: Folder, filenames: list[str], known: Snapshot) -> dict[str, Entry]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from memoryfield.errors import ForeignIndex
 from memoryfield.format.names import PAGE_SUFFIX
-from memoryfield.format.snapshot import Snapshot
+from memoryfield.format.snapshot import Entry, Snapshot
 from memoryfield.index import schema, store
 from memoryfield.index.comparison import cut_pages
 from memoryfield.index.connections import FileWatch, Stamp, gate, reading, remove_database
@@ -153,10 +153,10 @@ class VectorIndex:
         if state.bad or state.modified is not None:
             return False
         settled = self._settled  # there may be rows of files that are no pages to us
-        return state.entries == snapshot.entries or (
+        return _same(state.entries, snapshot.entries) or (
             settled is not None
             and settled[0] is state
-            and settled[1].entries == snapshot.entries
+            and _same(settled[1].entries, snapshot.entries)
             and settled[1].skipped == snapshot.skipped
         )
 
@@ -164,7 +164,7 @@ class VectorIndex:
         """Return the report of a sync with nothing to do; the lists of names are made once."""
         held = self._unchanged
         self._snapshot = snapshot
-        if held is not None and held[0].entries == snapshot.entries and held[1] == state.refused:
+        if held is not None and _same(held[0].entries, snapshot.entries) and held[1] == state.refused:
             return held[2]
         refused = {filename.removesuffix(PAGE_SUFFIX): why for filename, why in sorted(state.refused.items())}
         names = (filename.removesuffix(PAGE_SUFFIX) for filename in snapshot.entries if filename not in state.refused)
@@ -270,3 +270,8 @@ class VectorIndex:
                 raise ForeignIndex(found.problem)
             remove_database(self.path)
             self._state = self._vectors = self._unchanged = None
+
+
+def _same(one: dict[str, Entry], other: dict[str, Entry]) -> bool:
+    """Say whether two snapshots hold the same; a snapshot of an unchanged field is the same object."""
+    return one is other or one == other

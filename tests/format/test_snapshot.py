@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -402,3 +403,70 @@ def test_a_missing_directory_is_told(tmp_path: Path, relative: bool) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FieldNotFound, match="Not a directory"):
         Folder(tmp_path / "file", relative=relative)
+
+
+def _case_only_rename(folder: Path) -> None:
+    (folder / "b.md").rename(folder / "B.MD")
+
+
+MEANWHILE: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda folder: None,
+    "a page edited": lambda folder: (folder / "b.md").write_text("other\n"),
+    "a page edited to the same size and times": lambda folder: _edit_behind_the_times(folder / "b.md"),
+    "a page touched": lambda folder: os.utime(folder / "b.md", ns=(1, 1)),
+    "a page replaced by an equal file": lambda folder: _replace_by_equal(folder / "b.md"),
+    "a page deleted": lambda folder: (folder / "b.md").unlink(),
+    "all pages deleted": lambda folder: [path.unlink() for path in folder.glob("*.md")],
+    "a page added": lambda folder: (folder / "b-new.md").write_text("new\n"),
+    "a page in a directory's place": lambda folder: ((folder / "b.md").unlink(), (folder / "b.md").mkdir()),
+    "a page in a link's place": lambda folder: ((folder / "b.md").unlink(), (folder / "b.md").symlink_to("c.md")),
+    "a bad name added": lambda folder: (folder / "Bad Name.md").write_text("bad\n"),
+    "a hidden file added": lambda folder: (folder / ".hidden.md").write_text("hidden\n"),
+    "a hidden directory added": lambda folder: (folder / ".git").mkdir(),
+    "a directory added": lambda folder: (folder / "archive").mkdir(),
+    "an index added": lambda folder: (folder / "model.sqlite3").write_bytes(b"x"),
+    "a case-only rename": _case_only_rename,
+    "a page grown beyond one read": lambda folder: (folder / "b.md").write_bytes(b"x" * 200_000),
+    "a page emptied": lambda folder: (folder / "b.md").write_bytes(b""),
+}
+
+
+def _edit_behind_the_times(path: Path) -> None:
+    status = path.stat()
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _replace_by_equal(path: Path) -> None:
+    spare = path.with_suffix(".spare")
+    spare.write_bytes(path.read_bytes())
+    spare.replace(path)
+
+
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_a_snapshot_that_knows_an_earlier_one_is_as_one_that_knows_none_X10(
+    tmp_path: Path, what: str, relative: bool
+) -> None:
+    if os.name == "nt" and "link" in what:
+        pytest.skip("links need a privilege on Windows")
+    for name in ("a", "b", "c", "b-x"):
+        (tmp_path / f"{name}.md").write_text(f"page {name}\n")
+    (tmp_path / "long.md").write_bytes(b"long " * 40_000)
+    known = snapshot(tmp_path, relative=relative)
+    MEANWHILE[what](tmp_path)
+    alone = snapshot(tmp_path, relative=relative)
+    for verify in (True, False):
+        later = snapshot(tmp_path, known, verify, relative=relative)
+        assert (list(later.entries.items()), later.skipped) == (list(alone.entries.items()), alone.skipped)
+
+
+def test_nothing_is_made_anew_for_a_field_that_did_not_change_X10(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"page {name}\n")
+    field = PageDirectory(tmp_path)
+    known = field.snapshot()
+    assert field.snapshot(known).entries is known.entries
+    (tmp_path / "b.md").write_text("other\n")
+    changed = field.snapshot(known)
+    assert changed.entries["a.md"] is known.entries["a.md"] and changed.entries["b.md"] != known.entries["b.md"]
+    assert known.entries["b.md"].size == len("page b\n")
