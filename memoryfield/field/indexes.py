@@ -1,0 +1,213 @@
+"""The caches of a field, and the questions put to them: search, vectors, near duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from memoryfield.field.pages import FieldPages
+from memoryfield.format.page import SPECIAL_NAMES
+from memoryfield.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from memoryfield.curate.near import NearDuplicates
+    from memoryfield.format.pages import PageSource
+    from memoryfield.index.embedders import Embedder
+    from memoryfield.index.keywords import KeywordIndex
+    from memoryfield.index.report import SyncReport
+    from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.results import SearchResults
+    from memoryfield.retrieve.search import SearchTarget
+
+DEFAULT_RETRIEVER = "hybrid"
+
+
+class FieldIndexes(FieldPages):
+    """A field with its vector indexes, its keyword index and its search."""
+
+    def __init__(
+        self,
+        source: PageSource,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str = "page",
+        backend: str | None = None,
+    ) -> None:
+        super().__init__(source)
+        self._model = model
+        self._recipe = recipe
+        self._backend = backend
+        self._indexes: dict[tuple[str, str], VectorIndex] = {}
+        self._keywords: KeywordIndex | None = None
+
+    def close(self) -> None:
+        """Forget what is held in memory. Nothing on disk stays open between calls."""
+        self._indexes.clear()
+        self._keywords = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def embedder(self, model: str | Embedder | None = None) -> Embedder:
+        """Return the loaded model, this field's own by default.
+
+        Raises:
+            ModelNotReady: It cannot be loaded; the message says what was tried and what to do.
+        """
+        from memoryfield.index.embedders.catalogue import load_model
+
+        return load_model(model if model is not None else self._model, backend=self._backend)
+
+    def vector_index(self, model: str | Embedder | None = None, recipe: str | None = None) -> VectorIndex:
+        """Return the index of a model and recipe, this field's own by default; nothing is embedded yet."""
+        from memoryfield.index.vectors import VectorIndex
+
+        embedder = self.embedder(model)
+        key = (embedder.model_code, recipe or self._recipe)
+        index = self._indexes.get(key)
+        if index is None or index.embedder is not embedder:
+            index = self._indexes[key] = VectorIndex(self._source, embedder, key[1])
+        return index
+
+    def keyword_index(self) -> KeywordIndex:
+        """Return the keyword index; it lives in the cache directory."""
+        from memoryfield.index.keywords import KeywordIndex
+
+        if self._keywords is None:
+            self._keywords = KeywordIndex(self._source)
+        return self._keywords
+
+    def sync(
+        self,
+        model: str | Embedder | None = None,
+        *,
+        recipe: str | None = None,
+        verify: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> SyncReport:
+        """Bring the vector index up to date: embed what changed, forget what is gone.
+
+        An interruption is harmless: what was embedded stays, the next call goes on.
+
+        Args:
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            verify: Read every byte of every page; ``False`` trusts size, times and inode.
+            progress: Show a bar; or a function of pages done and pages to do; ``False`` for neither.
+        """
+        index = self.vector_index(model, recipe)
+        with ProgressBar(progress) as report:
+            return index.sync(verify=verify, progress=report)
+
+    def search(
+        self,
+        question: str,
+        k: int = 10,
+        retriever: str = DEFAULT_RETRIEVER,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        since: str | date | datetime | None = None,
+        until: str | date | datetime | None = None,
+        min_score: float | None = None,
+        sync: bool = True,
+        verify: bool = False,
+        progress: bool = True,
+    ) -> SearchResults:
+        """Return the pages that answer *question*, best first.
+
+        Args:
+            question: What a person types; no syntax.
+            k: Most hits.
+            retriever: ``vector`` (cosine), ``keyword`` (BM25) or ``hybrid`` (reciprocal rank fusion of both).
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            where: Frontmatter keys with a value, a list of values, or a function of the value.
+            since: Earliest date of ``updated`` (else ``created``, else the file's time).
+            until: Latest date.
+            min_score: Smallest score of the chosen retriever.
+            sync: Embed what changed before searching, so that the answer is in step with the disk.
+            verify: Read every byte to find what changed, not only times and sizes.
+            progress: Show a bar while embedding.
+
+        Raises:
+            ModelNotReady: The model cannot be loaded; ``retriever="keyword"`` needs none.
+            QueryError: A setting that makes no sense.
+        """
+        from memoryfield.retrieve.search import search
+
+        target = self.search_target(retriever, model=model, recipe=recipe)
+        with ProgressBar(progress and sync) as report:
+            return search(
+                [target],
+                question,
+                k=k,
+                retriever=retriever,
+                where=where,
+                since=since,
+                until=until,
+                min_score=min_score,
+                sync=sync,
+                verify=verify,
+                progress=report,
+            )
+
+    def search_target(
+        self, retriever: str = DEFAULT_RETRIEVER, *, model: str | Embedder | None = None, recipe: str | None = None
+    ) -> SearchTarget:
+        """Return what ``retrieve.search`` needs of this field; only ``keyword`` does without the model."""
+        from memoryfield.retrieve.search import SearchTarget
+
+        vectors = None if retriever == "keyword" else self.vector_index(model, recipe)
+        return SearchTarget(self.name, self._source, vectors, self.keyword_index())
+
+    def near_duplicates(
+        self,
+        threshold: float = 0.8,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        progress: bool = True,
+    ) -> NearDuplicates:
+        """Return the pairs of pages whose vectors have at least cosine *threshold*, nearest first.
+
+        ``index`` and ``listing`` are left out. No threshold fits every model and field: compare with the median that
+        the result shows.
+        """
+        from memoryfield.curate.near import check_threshold, near_duplicates
+
+        check_threshold(threshold)  # before anything is embedded
+        vectors = self._vectors(model, recipe, progress)
+        return near_duplicates(
+            vectors.names, vectors.matrix, threshold, model_code=vectors.model_code, recipe=vectors.recipe
+        )
+
+    def _vectors(self, model: str | Embedder | None, recipe: str | None, progress: bool) -> _PageVectors:
+        """Vectors of the ordinary pages, in step with the disk."""
+        index = self.vector_index(model, recipe)
+        with ProgressBar(progress) as report:
+            index.sync(verify=False, progress=report)
+        vectors = index.vectors()
+        kept = [i for i, name in enumerate(vectors.names) if name not in SPECIAL_NAMES]
+        names = tuple(vectors.names[i] for i in kept)
+        # not copied without need: the matrix of a large field is large
+        matrix = vectors.matrix if len(kept) == len(vectors.names) else vectors.matrix[kept]
+        return _PageVectors(names, matrix, index.model_code, index.recipe)
+
+
+@dataclass(frozen=True)
+class _PageVectors:
+    names: tuple[str, ...]
+    matrix: Any
+    model_code: str
+    recipe: str
