@@ -144,4 +144,4 @@ class FieldCuration(FieldIndexes):
         if found and refuse:
             raise SimilarPageExists(f"{found.message}; nothing was written: edit that page, or on_similar='ignore'")
         if found:
-            warnings.warn(found.message, SimilarPageWarning, stacklevel=4)
+            warnings.warn(found.message, SimilarPageWarning, stacklevel=3)
