@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryfield import places
-from memoryfield.display import Table
+from memoryfield.display import Table, plain
 from memoryfield.errors import QueryError
 
 if TYPE_CHECKING:
@@ -74,8 +74,15 @@ class Layout:
 
         Args:
             color: A frontmatter key; its values get colours and symbols (at most eight, the rest is grey).
+
+        Raises:
+            QueryError: No page has that key with one value; the message lists keys that would do.
         """
         from memoryfield.study import figures
+
+        keys = sorted({key for page in self.pages for key, value in page.items() if value})
+        if color is not None and self.pages and color not in keys:
+            raise QueryError(f"no page has the key {plain(color, 60)!r}; there are: {plain(', '.join(keys), 400)}")
 
         return figures.layout_figure(self, color)
 

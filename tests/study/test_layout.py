@@ -126,3 +126,14 @@ def test_colours_come_with_symbols_and_the_rest_is_grey() -> None:
     traces = made.figure(color="kind").data
     assert len(traces) == 9 and traces[-1].name == "other"
     assert len({t.marker.symbol for t in traces}) == 9
+
+
+def test_a_figure_by_a_key_that_no_page_has_says_which_there_are() -> None:
+    names = ["a", "b", "c"]
+    rows = np.eye(3, 8, dtype=np.float32)
+    pages = {name: {"title": name, "kind": "note", "empty": ""} for name in names}
+    made = layout(names, rows, model_code="toy", recipe="page", pages=pages)
+    assert len(made.figure(color="kind").data) == 1
+    for key in ("knid", "empty"):
+        with pytest.raises(QueryError, match=r"there are: kind, title"):
+            made.figure(color=key)
