@@ -17,7 +17,7 @@ import numpy.typing as npt
 from memoryfield.curate.blocking import blocks_of, levels_of
 from memoryfield.curate.committee import Committee, Pair, Precision, Settings
 from memoryfield.curate.evidence import Evidence, Reason, head_text
-from memoryfield.curate.family import Family, PairEvidence
+from memoryfield.curate.family import Family, PairEvidence, Planner
 from memoryfield.curate.reviews import Reviews
 from memoryfield.display import Table
 from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
@@ -46,6 +46,7 @@ class _Known:
     usual: npt.NDArray[np.float64]  # for each page, the cosine that its neighbours usually have with it
     numbers: dict[str, int]
     model_code: str
+    planner: Planner | None = None
     seen: dict[Pair, tuple[dict[str, float], float, tuple[Reason, ...]]] = field(default_factory=dict)
 
     def look_at(self, pairs: Iterable[Pair]) -> None:
@@ -281,6 +282,7 @@ class Families(Sequence[Family]):
             medoid[1],
             sum(likely) / len(likely),
             tuple(shown),
+            self._known.planner,
         )
 
 
@@ -299,6 +301,7 @@ def families(
     embedder: Embedder | None = None,
     reviews: Reviews | None = None,
     settings: Settings | None = None,
+    planner: Planner | None = None,
 ) -> Families:
     """Find the pages that say the same task again.
 
@@ -319,6 +322,7 @@ def families(
         embedder: The model, asked only where *titles* is None.
         reviews: Answers so far; ``Reviews.load(field.path)`` for those that are kept.
         settings: Other settings than the one that serves all fields.
+        planner: What ``Family.plan`` asks for a plan.
 
     Raises:
         QueryError: There is not one row for each page, or a name comes twice.
@@ -346,7 +350,7 @@ def families(
     together = evidence.certain_candidates | {pair for pair, same in answers.items() if same}
     blocks = blocks_of(len(chosen), levels[next(iter(settings.views))], proposals, together)
     committee = Committee(len(chosen), blocks, lambda block: evidence.tile(block, block), levels, settings)
-    known = _Known(chosen, evidence, levels["content"], numbers, model_code)
+    known = _Known(chosen, evidence, levels["content"], numbers, model_code, planner)
     return Families(known, committee.answered(answers), reviews)
 
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from memoryfield.curate.evidence import OTHER_VALUES, Reason
 from memoryfield.display import Table
+from memoryfield.errors import QueryError
 from memoryfield.format.names import PAGE_SUFFIX
+
+if TYPE_CHECKING:
+    from memoryfield.curate.mergeplan import MergePlan
 
 _SHOWN = 20
 _LIKELY = 0.6  # of a family that is proposed for a merge; below, it is one to ask about
+
+
+class Planner(Protocol):
+    """Plans the merge of a family, for one that knows where its pages are."""
+
+    def __call__(
+        self, members: Sequence[str], into: str | None, medoid: str, rewrite: Callable[[str], str] | None, /
+    ) -> MergePlan:
+        """Return the plan that makes one page of *members*, proposing the *medoid* where *into* names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,7 @@ class Family(Sequence[str]):
         probability: Mean over all pairs of how likely they belong together.
         pairs: The pairs of members with their evidence, the least likely first; of a family of more than 50 pages
             only those with the medoid.
+        planner: What ``plan`` asks; None for a family that was found without a field to write to.
     """
 
     members: tuple[str, ...]
@@ -105,6 +119,23 @@ class Family(Sequence[str]):
     cohesion: float
     probability: float
     pairs: tuple[PairEvidence, ...]
+    planner: Planner | None = field(default=None, compare=False, repr=False)
+
+    def plan(self, into: str | None = None, *, rewrite: Callable[[str], str] | None = None) -> MergePlan:
+        """Return a plan that makes one page of the family: a diff to approve, edit and ``apply()``; it writes nothing.
+
+        Args:
+            into: The member that stays; by default that with most links to it, else the medoid.
+            rewrite: A function of the merged text that smooths its wording; what it loses is shown.
+
+        Raises:
+            QueryError: *into* is no member, or the family was found without a field to write to.
+            ReadOnlyField: The field cannot be written.
+            NotEditable: A page that cannot be merged; the message says why.
+        """
+        if self.planner is None:
+            raise QueryError("this family was found without a field to write to: use field.plan_merge(family)")
+        return self.planner(self.members, into, self.medoid, rewrite)
 
     @overload
     def __getitem__(self, index: int) -> str: ...

@@ -37,6 +37,7 @@ def plan_merge(
     into: str | None = None,
     *,
     directory: PageDirectory,
+    medoid: str | None = None,
     now: datetime | None = None,
     rewrite: Callable[[str], str] | None = None,
 ) -> MergePlan:
@@ -44,9 +45,9 @@ def plan_merge(
 
     Args:
         pages: Two pages or more, in any order.
-        into: Name of the one that stays; by default that with most links to it, then the longest, the oldest, the
-            first by name.
+        into: Name of the one that stays; by default the plan proposes one, see ``survivor.choose_survivor``.
         directory: Where they are.
+        medoid: Name of the one that is nearest to all the others, where that is known.
         now: Moment for ``updated``; by default the present.
         rewrite: Function that smooths the merged body; see ``MergePlan.rewritten``.
 
@@ -56,7 +57,7 @@ def plan_merge(
         FrontmatterError: The frontmatter of a page is broken.
     """
     _check(pages)
-    ordered, why = _ordered(pages, into, directory)
+    ordered, why = _ordered(pages, into, directory, medoid)
     survivor, absorbed = ordered[0], ordered[1:]
     parts: list[Part] = []
     said: list[str] = []
@@ -112,7 +113,9 @@ def _check(pages: Sequence[Page]) -> None:
             )
 
 
-def _ordered(pages: Sequence[Page], into: str | None, directory: PageDirectory) -> tuple[list[Page], str]:
+def _ordered(
+    pages: Sequence[Page], into: str | None, directory: PageDirectory, medoid: str | None
+) -> tuple[list[Page], str]:
     """Return the pages, the surviving one first, and why that one."""
     by_name = {page.name: page for page in pages}
     if into is not None:
@@ -126,7 +129,7 @@ def _ordered(pages: Sequence[Page], into: str | None, directory: PageDirectory) 
             lower = other.raw.lower()
             if other.name not in by_name and any(name.encode() in lower for name in by_name):
                 linked.update(link.page for link in links(other.raw) if link.page in by_name)
-        survivor, why = choose_survivor(pages, linked)
+        survivor, why = choose_survivor(pages, linked, medoid if len(pages) > 2 else None)
     rest = sorted((page for page in pages if page is not survivor), key=lambda page: (page.created or "~", page.name))
     return [survivor, *rest], why
 

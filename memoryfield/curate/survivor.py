@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memoryfield.curate.blocks import Block, read_blocks, write_blocks
+from memoryfield.curate.sentences import words
 from memoryfield.format.dates import date_text, parse_date
 from memoryfield.format.page import Page, as_text
 from memoryfield.format.yamlread import Value
@@ -19,6 +20,7 @@ _SOURCE_LINE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_SOURCE_LINE = 300
+_SHORTEST_TELLING = 4  # letters of a word of a title that says something
 
 
 @dataclass(frozen=True)
@@ -36,29 +38,49 @@ class KeyConflict:
     others: tuple[tuple[str, str], ...]
 
 
-def choose_survivor(pages: Sequence[Page], linked: Mapping[str, int]) -> tuple[Page, str]:
-    """Return the page that stays, and why: most links to it, then longest, then oldest, then by name.
+def choose_survivor(pages: Sequence[Page], linked: Mapping[str, int], medoid: str | None = None) -> tuple[Page, str]:
+    """Return the page that stays, and why.
+
+    That is the page with more links to it than any other; else the medoid; else the page whose title the others say
+    most; else the longest, the oldest, the first by name. A long page of an odd title makes a page nobody finds.
 
     Args:
         pages: The pages.
         linked: How many links of other pages point to each.
+        medoid: Name of the page that is nearest to all the others, where that is known and there are more than two.
     """
+    texts = {page.name: f"{page.title}\n{page.summary}\n{page.body}".casefold() for page in pages}
 
-    def rank(page: Page) -> tuple[int, int, str, str]:
+    def rank(page: Page) -> tuple[int, bool, float, int, str, str]:
         created = parse_date(page.created or "")
-        return -linked.get(page.name, 0), -len(page.body), date_text(created) if created is not None else "~", page.name
+        others = [text for name, text in texts.items() if name != page.name]
+        oldest = date_text(created) if created is not None else "~"
+        said = _said(page.title, others)
+        return -linked.get(page.name, 0), page.name != medoid, -said, -len(page.body), oldest, page.name
 
     first, second = sorted(pages, key=rank)[:2]
     one, two = rank(first), rank(second)
+    count = -one[0]
     if one[0] != two[0]:
-        count = -one[0]
         return first, f"{count} {'link of another page points' if count == 1 else 'links of other pages point'} to it"
-    same = "none is linked from elsewhere" if one[0] == 0 else "others are linked as often"
-    if one[1] != two[1]:
-        return first, f"{same}; it is the longest"
-    if one[2] != two[2]:
-        return first, f"{same}, others are as long; it is the oldest"
-    return first, f"{same}, others are as long and as old; it is the first by name"
+    same = "none is linked from elsewhere" if count == 0 else "others are linked as often"
+    reasons = (
+        "it is the nearest to all the others",
+        "the others say most of what its title says",
+        "it is the longest",
+        "it is the oldest",
+        "it is the first by name",
+    )
+    return first, f"{same}; {next(r for r, a, b in zip(reasons, one[1:], two[1:], strict=True) if a != b)}"
+
+
+def _said(title: str, others: Sequence[str]) -> float:
+    """Return which share of the telling words of a title stands in the other texts, on average over those texts."""
+    telling = {word for _, word in words(title) if len(word) >= _SHORTEST_TELLING or not word.isascii()}
+    telling |= {word for _, word in words(title) if any(sign.isdigit() for sign in word)}
+    if not telling or not others:
+        return 0.0
+    return round(sum(word in text for word in telling for text in others) / (len(telling) * len(others)), 6)
 
 
 def merged_keys(survivor: Page, absorbed: Sequence[Page]) -> tuple[dict[str, Value], tuple[KeyConflict, ...]]:
