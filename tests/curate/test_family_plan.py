@@ -16,7 +16,7 @@ _WINCH = "The brake of the winch slips when the lining is wet, so dry it before 
 _PAGES = {
     "a-rainy-story": (
         "A rainy story",
-        f"It rained for a week. {_WINCH} Afterwards we had coffee and went home at five.",
+        f"It rained for a week. {_WINCH} Then we had coffee and went home.",
     ),
     "winch-brake": ("Winch brake slips", _WINCH),
     "winch-brake-wet": ("Wet lining of the winch brake", f"{_WINCH} A new lining holds."),
