@@ -23,6 +23,7 @@ from memoryfield.format.snapshot import Snapshot
 from memoryfield.index.columns import CREATE_WORDS, INSERT_WORDS, folded_texts
 from memoryfield.index.connections import FileWatch, Stamp, gate, make_directory, reading, remove_database, writing
 from memoryfield.index.snippets import Snippet, page_snippets
+from memoryfield.index.termscores import TermScores, read_term_scores
 from memoryfield.index.words import query_terms
 from memoryfield.places import cache_directory, field_key
 
@@ -291,6 +292,16 @@ class KeywordIndex:
             return [(name, score) for name, score in names if chosen is None or name in chosen]
 
         return self._answer(find, [])
+
+    def term_scores(self, terms: Iterable[str]) -> TermScores:
+        """Return what each term gives each page that holds it, for many questions at once."""
+        asked = list(terms)
+
+        def find() -> TermScores:
+            with self._reading() as (connection, _):
+                return read_term_scores(connection, asked, WEIGHTS)
+
+        return self._answer(find, TermScores())
 
     def snippets(self, query: str, names: Iterable[str]) -> dict[str, Snippet]:
         """Return for each page that is there the piece that shows why it was found; see ``snippets.page_snippets``."""

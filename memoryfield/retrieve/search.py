@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryfield.errors import PageNotFound, QueryError
+from memoryfield.index.embedders.rows import unit_rows
 from memoryfield.index.keywords import KeywordIndex, search_together
 from memoryfield.index.matrix import as_float32
 from memoryfield.index.snippets import page_snippets
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from memoryfield.format.pages import PageSource
     from memoryfield.format.snapshot import Snapshot
     from memoryfield.index.embedders import Embedder
-    from memoryfield.index.matrix import FloatArray
+    from memoryfield.index.matrix import FloatArray, RowArray
     from memoryfield.index.syncing import Progress
     from memoryfield.index.vectors import VectorIndex
 
@@ -112,9 +113,9 @@ def search(
         EmbeddingFailed: The model gives something else than a vector.
         IndexFileError: An index cannot be used.
     """
-    _check(targets, query, k, retriever, min_score)
+    check_targets(targets, query, k, retriever, min_score)
     condition = page_filter(where, since, until)
-    model = _model(targets, retriever)
+    model = model_of(targets, retriever)
     recipe = next((t.vectors.recipe for t in targets if t.vectors is not None), None) if model is not None else None
 
     def results(hits: Sequence[Hit] = (), reason: str = "", notes: Sequence[str] = ()) -> SearchResults:
@@ -128,12 +129,12 @@ def search(
         return results(reason="no words to search for in the question")
 
     notes: list[str] = []
-    allowed = [_prepare(target, retriever, condition, sync, verify, progress, notes) for target in targets]
+    allowed = [prepare(target, retriever, condition, sync, verify, progress, notes) for target in targets]
     if condition and not any(allowed):
         return results(reason=_why_nothing(targets, "passes the filter"), notes=notes)
 
     asked = _Asked(query, targets, retriever, allowed, exact, None if model is None else _vector(model, query))
-    depth = max(_FEWEST_FUSED, 10 * k) if retriever == "hybrid" else k + _SPARE
+    depth = fused_depth(k) if retriever == "hybrid" else k + _SPARE
     while True:
         found = asked.candidates(depth)
         ranking, scores = found.rankings[retriever], found.scores[retriever]
@@ -154,7 +155,29 @@ def search(
         depth *= 8
 
 
-def _check(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
+def fused_depth(k: int) -> int:
+    """Return how many pages of each half are fused for the first *k*."""
+    return max(_FEWEST_FUSED, 10 * k)
+
+
+def rescored(matrix: FloatArray, rows: RowArray, query: FloatArray) -> tuple[RowArray, FloatArray]:
+    """Return rows with their cosines, best first, equal ones by row.
+
+    A product over a matrix may round equal rows differently; here each row is worked out in the same way, so that equal
+    pages have equal scores, and one question the same ranking alone or among many.
+
+    Args:
+        matrix: (n_pages, dimensions) float32, unit rows.
+        rows: Which of them, ascending.
+        query: (dimensions,) float32, a unit vector.
+    """
+    scores = np.einsum("ij,j->i", matrix[rows], query)
+    best = np.argsort(-scores, kind="stable")
+    return rows[best], scores[best]
+
+
+def check_targets(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
+    """Raise a ``QueryError`` where a search makes no sense."""
     if not isinstance(query, str):
         raise QueryError(f"the question is a {type(query).__name__}; it has to be text.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
@@ -173,7 +196,7 @@ def _check(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, 
             raise QueryError(f"the field {target.field!r} has no keyword index here: choose 'vector'.")
 
 
-def _model(targets: Sequence[SearchTarget], retriever: str) -> Embedder | None:
+def model_of(targets: Sequence[SearchTarget], retriever: str) -> Embedder | None:
     """Return the model that the question is embedded with; None where none is needed."""
     if retriever == "keyword":
         return None
@@ -188,7 +211,7 @@ def _model(targets: Sequence[SearchTarget], retriever: str) -> Embedder | None:
     return indexes[0].embedder
 
 
-def _prepare(
+def prepare(
     target: SearchTarget,
     retriever: str,
     condition: Filter,
@@ -223,7 +246,9 @@ def _count(pages: Collection[str]) -> str:
 def _vector(model: Embedder, query: str) -> FloatArray | None:
     """Return the question's vector; None where the model has none, as word hashing for a question without words."""
     vector = as_float32(model.embed_query(query), model.model_code)
-    return vector if np.isfinite(vector).all() and vector.any() else None
+    if not np.isfinite(vector).all() or not vector.any():
+        return None
+    return unit_rows(vector[None, :])[0] if vector.ndim == 1 else vector
 
 
 @dataclass(frozen=True)
@@ -262,8 +287,14 @@ class _Asked:
         ranked: list[tuple[_Key, float]] = []
         for number, (target, among) in enumerate(zip(self.targets, self.allowed, strict=True)):
             if target.vectors is not None and self.vector is not None and (among is None or among):
-                names, scores = target.vectors.search(self.vector, depth, among, exact=self.exact)
-                ranked += [((number, name), score) for name, score in zip(names, scores.tolist(), strict=True)]
+                held = target.vectors.vectors()
+                near, _ = held.search(self.vector, depth, among, exact=self.exact)
+                near_rows = np.array(sorted(held.positions[name] for name in near), np.intp)
+                rows, scores = rescored(held.matrix, near_rows, self.vector)
+                ranked += [
+                    ((number, held.names[row]), score)
+                    for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+                ]
         return ranked
 
     def _by_words(self, depth: int) -> list[tuple[_Key, float]]:
