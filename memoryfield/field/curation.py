@@ -29,7 +29,7 @@ class FieldCuration(FieldIndexes):
         *,
         model: str | Embedder | None = None,
         reviews: Reviews | None = None,
-        progress: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
     ) -> Families:
         """Return the families of pages that say the same, with the evidence for and against each pair.
 
@@ -40,7 +40,7 @@ class FieldCuration(FieldIndexes):
         Args:
             model: Model, this field's own by default; vectors are of the recipe ``content``.
             reviews: Answers to use; by default those kept for this field.
-            progress: Show a bar while embedding.
+            progress: Show a bar while embedding; or a function of pages done and pages to do.
         """
         from memoryfield.curate.families import families
         from memoryfield.curate.reviews import Reviews
@@ -120,7 +120,13 @@ class FieldCuration(FieldIndexes):
 
         return stale(self.pages(), days)
 
-    def health(self, days: float = 365, *, model: str | Embedder | None = None, progress: bool = True) -> Health:
+    def health(
+        self,
+        days: float = 365,
+        *,
+        model: str | Embedder | None = None,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Health:
         """Return what a curator should look at: duplicates, stale pages, broken links, secrets and more.
 
         Without a model that can be loaded, what needs vectors is left out and named in ``not_checked``.

@@ -122,7 +122,7 @@ class FieldIndexes(FieldPages):
         min_score: float | None = None,
         sync: bool = True,
         verify: bool = False,
-        progress: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
     ) -> SearchResults:
         """Return the pages that answer *question*, best first.
 
@@ -138,7 +138,7 @@ class FieldIndexes(FieldPages):
             min_score: Smallest score of the chosen retriever.
             sync: Embed what changed before searching, so that the answer is in step with the disk.
             verify: Read every byte to find what changed, not only times and sizes.
-            progress: Show a bar while embedding.
+            progress: Show a bar while embedding; or a function of pages done and pages to do.
 
         Raises:
             ModelNotReady: The model cannot be loaded; ``retriever="keyword"`` needs none.
@@ -147,7 +147,7 @@ class FieldIndexes(FieldPages):
         from memoryfield.retrieve.search import search
 
         target = self.search_target(retriever, model=model, recipe=recipe)
-        with ProgressBar(progress and sync) as report:
+        with ProgressBar(progress if sync else False) as report:
             return search(
                 [target],
                 question,
@@ -177,7 +177,7 @@ class FieldIndexes(FieldPages):
         *,
         model: str | Embedder | None = None,
         recipe: str | None = None,
-        progress: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
     ) -> NearDuplicates:
         """Return the pairs of pages whose vectors have at least cosine *threshold*, nearest first.
 
@@ -192,7 +192,9 @@ class FieldIndexes(FieldPages):
             vectors.names, vectors.matrix, threshold, model_code=vectors.model_code, recipe=vectors.recipe
         )
 
-    def _vectors(self, model: str | Embedder | None, recipe: str | None, progress: bool) -> _PageVectors:
+    def _vectors(
+        self, model: str | Embedder | None, recipe: str | None, progress: bool | Callable[[int, int], None]
+    ) -> _PageVectors:
         """Vectors of the ordinary pages, in step with the disk."""
         index = self.vector_index(model, recipe)
         with ProgressBar(progress) as report:

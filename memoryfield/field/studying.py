@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memoryfield.field.curation import FieldCuration
@@ -25,7 +26,7 @@ class FieldStudies(FieldCuration):
         min_dist: float = 0.1,
         random_state: int = 42,
         engine: str = "umap-learn",
-        progress: bool = True,
+        progress: bool | Callable[[int, int], None] = True,
     ) -> Layout:
         """Return a map of the pages: PCA below 15 pages, else UMAP; the same input gives the same map.
 
@@ -37,7 +38,7 @@ class FieldStudies(FieldCuration):
             min_dist: UMAP's smallest distance of points.
             random_state: Seed.
             engine: ``umap-learn``, or ``fastumap`` where installed.
-            progress: Show a bar while embedding.
+            progress: Show a bar while embedding; or a function of pages done and pages to do.
         """
         from memoryfield.study.layout import layout
 
