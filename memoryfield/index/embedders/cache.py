@@ -42,6 +42,10 @@ class ModelCache:
                     self._models.popitem(last=False)
             return model
 
+    def __contains__(self, key: Any) -> bool:
+        with self._lock:
+            return key in self._models
+
     def clear(self) -> None:
         """Forget all."""
         with self._lock:

@@ -35,7 +35,7 @@ from memoryfield.index.embedders.transport import environment_endpoint
 if TYPE_CHECKING:
     from memoryfield.index.embedders.sentence import SentenceEmbedder
 
-__all__ = ["ModelInfo", "ModelTable", "forget_models", "load_model", "models"]
+__all__ = ["ModelInfo", "ModelTable", "forget_models", "is_loaded", "load_model", "models"]
 
 AUTO = "auto"
 BACKENDS = ("torch", "fast", "fast-bf16", "ollama", "endpoint")
@@ -77,6 +77,14 @@ def load_model(
     _check_settings(backend, device, dimensions, trust_remote_code)
     request = _Request(name, backend, device, dimensions, trust_remote_code)
     return _cache.get((request, _surroundings(name)), request.load)
+
+
+def is_loaded(model: str | os.PathLike[str] | Embedder | None = None, *, backend: str | None = None) -> bool:
+    """Say whether ``load_model`` has the model in memory and would return at once; arguments as there."""
+    if model is not None and not isinstance(model, str | os.PathLike):
+        return True
+    name = _name(model)
+    return (_Request(name, backend, None, None, False), _surroundings(name)) in _cache
 
 
 def forget_models() -> None:

@@ -96,6 +96,14 @@ class FastEmbedder:
             return [self._tokenizer.encode(texts[0]).ids]
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens each document has, with prefix and marks, before anything is cut."""
+        from tokenizers import Tokenizer
+
+        uncut = Tokenizer.from_str(self._tokenizer.to_str())
+        uncut.no_truncation()
+        return [len(found.ids) for found in uncut.encode_batch_fast(prefixed(self.document_prefix, texts))]
+
     def _embed(self, texts: list[str]) -> Matrix:
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         if not texts:

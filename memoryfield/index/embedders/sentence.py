@@ -75,6 +75,15 @@ class SentenceEmbedder:
         """Return the vector of a question: (dimensions,) float32."""
         return only(self._embed(prefixed(self.query_prefix, [text])))
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens each document has, with prefix and marks, before anything is cut."""
+        ready = prefixed(self.document_prefix, texts)
+        if not ready:
+            return []
+        with self._lock:
+            found = self.model.tokenizer(ready, truncation=False, padding=False, verbose=False)["input_ids"]
+        return [len(ids) for ids in found]
+
     def _embed(self, texts: list[str]) -> Matrix:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)

@@ -57,6 +57,17 @@ class ShortenedEmbedder:
         return only(self._cut(self._whole.embed_query(text)[None, :]))
 
     def _cut(self, rows: Matrix) -> Matrix:
-        if self._centred:
-            rows = rows - rows.mean(axis=1, keepdims=True, dtype=np.float64).astype(np.float32)
-        return unit_rows(rows[:, : self.dimensions])
+        return shortened_rows(rows, self.dimensions, centred=self._centred)
+
+
+def shortened_rows(rows: Matrix, dimensions: int, *, centred: bool) -> Matrix:
+    """Return the first *dimensions* of each row, scaled to length 1: (n, dimensions) float32.
+
+    Args:
+        rows: (n, at least *dimensions*) float32, whole vectors of any length.
+        dimensions: How many to keep.
+        centred: Take each row's mean away before the cut.
+    """
+    if centred:
+        rows = rows - rows.mean(axis=1, keepdims=True, dtype=np.float64).astype(np.float32)
+    return unit_rows(rows[:, :dimensions])

@@ -14,7 +14,7 @@ import pytest
 
 from memoryfield.errors import ModelNotReady, QueryError
 from memoryfield.index.embedders import folders
-from memoryfield.index.embedders.catalogue import ModelInfo, forget_models, load_model, models
+from memoryfield.index.embedders.catalogue import ModelInfo, forget_models, is_loaded, load_model, models
 from memoryfield.index.embedders.hashing import HashingEmbedder
 from memoryfield.index.embedders.known import KNOWN, known_model
 
@@ -291,3 +291,10 @@ def test_tiny_stands_for_any_folder(tiny: Callable[..., Path]) -> None:
     assert (folder.document_prefix, folder.query_prefix) == ("", "")
     assert folder.modules == ("Transformer", "Pooling")
     assert folders.fingerprint(folder.path) == folders.fingerprint(folder.path)
+
+
+def test_what_is_in_memory_is_known_without_loading_it() -> None:
+    assert not is_loaded("hashing-1024")
+    loaded = load_model("hashing-1024")
+    assert is_loaded("hashing-1024") and is_loaded(loaded)
+    assert not is_loaded("hashing-1024", backend="torch") and not is_loaded("no-such-model")

@@ -119,3 +119,12 @@ def test_near_texts_are_nearer(embedder: Any) -> None:
 def test_unknown_backend_of_a_model(tiny: Callable[..., Path]) -> None:
     with pytest.raises(ModelNotReady, match="MEMORYFIELD_EMBEDDINGS_URL"):
         load_model("anything", backend="endpoint")
+
+
+def test_tokens_are_counted_before_the_cut_where_they_can_be(embedder: Any) -> None:
+    if not hasattr(embedder, "count_tokens"):
+        assert embedder.backend in ("scikit-learn", "ollama", "endpoint") or embedder.model_code == "tiny-nomic-16"
+        return
+    short, long, longer = embedder.count_tokens(["crane", "the crane " * 400, "the crane " * 800])
+    assert 2 < short < 30 and long > 800 and longer - 2 >= 2 * (long - 3 - short)
+    assert embedder.count_tokens([]) == []
