@@ -1,11 +1,36 @@
 """Notebook widgets for a memoryfield.
 
-They speak to :class:`memoryfield.MemoryField` and to nothing below it. There are none yet: this release brings the
-library, the command line and an example field.
+Every panel stands alone (``MemoryMap(field)``) or beside others, shares one state with them, and does nothing that a
+method of :class:`memoryfield.MemoryField` does not do. ``panel.py`` says how a panel is built.
 """
 
 from __future__ import annotations
 
-__all__ = ["__version__"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoryfield_widgets.panel import Panel
+    from memoryfield_widgets.state import State
+    from memoryfield_widgets.status import StatusBar
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Panel": "panel",
+    "State": "state",
+    "StatusBar": "status",
+}
+
+__all__ = ["Panel", "State", "StatusBar"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        return getattr(import_module(f"memoryfield_widgets.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'memoryfield_widgets' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

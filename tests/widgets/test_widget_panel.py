@@ -1,0 +1,116 @@
+"""The base of panels, the status line, and the face of the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import memoryfield as mf
+import memoryfield_widgets
+from memoryfield_widgets import Panel, State, StatusBar
+from memoryfield_widgets.panel import script, style
+
+HERE = Path(memoryfield_widgets.__file__).parent
+SCRIPTS = sorted(path.name for path in HERE.glob("*.js") if path.name != "panel.js")
+
+
+@pytest.mark.parametrize("name", memoryfield_widgets.__all__)
+def test_every_name_of_the_face_resolves(name: str) -> None:
+    assert getattr(memoryfield_widgets, name) is getattr(memoryfield_widgets, name)
+    assert name in dir(memoryfield_widgets)
+
+
+def test_the_face_is_sorted_and_refuses_what_it_has_not() -> None:
+    assert list(memoryfield_widgets.__all__) == sorted(memoryfield_widgets.__all__)
+    with pytest.raises(AttributeError, match="no_such_panel"):
+        memoryfield_widgets.no_such_panel  # noqa: B018
+
+
+def test_importing_the_face_loads_nothing_heavy() -> None:
+    code = "import sys, memoryfield_widgets; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not {"anywidget", "ipywidgets", "numpy", "plotly", "IPython"} & set(run.stdout.split())
+
+
+def test_a_message_calls_its_method_and_others_nothing(state: State, hear: Callable[..., None]) -> None:
+    class Ear(Panel):
+        def heard_word(self, content: dict[str, str]) -> None:
+            self.state.say(content["text"])
+
+    ear = Ear(state)
+    hear(ear, "word", text="hello")
+    assert state.message == "hello"
+    hear(ear, "unknown", text="x")
+    hear(ear, "word")
+    assert "KeyError" in state.error
+    ear._handle_custom_msg("no mapping", [])
+    ear._handle_custom_msg({"kind": ["word"]}, [])
+    assert state.message == "hello"
+
+
+def test_a_closed_panel_follows_no_more(state: State) -> None:
+    bar = StatusBar(state)
+    state.say("one")
+    assert bar.message == "one"
+    bar.close()
+    state.say("two")
+    assert bar.message == "one"
+
+
+def test_the_status_line_shows_jobs_messages_and_errors(state: State, hear: Callable[..., None]) -> None:
+    import threading
+
+    bar = StatusBar(state.field)
+    assert bar.state is state
+    begun, go = threading.Event(), threading.Event()
+
+    def work(job: object) -> None:
+        job.progress(1, 4)  # type: ignore[attr-defined]
+        begun.set()
+        assert go.wait(30)
+        job.progress(2, 4)  # type: ignore[attr-defined]
+
+    job = state.jobs.start("index", work, title="embedding pages", long=True)
+    assert begun.wait(30)
+    assert [(row["title"], row["done"], row["total"]) for row in bar.jobs] == [("embedding pages", 1, 4)]
+    hear(bar, "cancel", id=job.id)
+    assert bar.jobs == []
+    assert bar.message == "cancelled"
+    go.set()
+    state.fail(mf.errors.QueryError("k=0: give a whole number"))
+    assert bar.error == "k=0: give a whole number"
+    hear(bar, "dismiss")
+    assert bar.error == ""
+
+
+def test_a_panel_leaves_its_twin_in_the_notebook(state: State) -> None:
+    class Still(Panel):
+        def twin(self) -> str:
+            return "<p>still</p>"
+
+    class Broken(Panel):
+        def twin(self) -> str:
+            raise ValueError("no picture")
+
+    data, _ = Still(state)._repr_mimebundle_()
+    assert data["text/html"] == "<p>still</p>"
+    assert "application/vnd.jupyter.widget-view+json" in data
+    data, _ = Broken(state)._repr_mimebundle_()
+    assert "text/html" not in data
+    assert "no picture" in state.error
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_join_into_one_module_without_imports(name: str) -> None:
+    lines = script(name).splitlines()
+    assert [line for line in lines if line.startswith("import ")] == []
+    assert len([line for line in lines if line.startswith("export default")]) == 1
+    assert not [line for line in lines if ".innerHTML" in line or "insertAdjacentHTML" in line]
+
+
+def test_styles_join() -> None:
+    assert "--mf-accent" in style("status.css") and ".mf-status" in style("status.css")
