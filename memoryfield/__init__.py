@@ -14,28 +14,36 @@ if TYPE_CHECKING:
     from memoryfield.format.page import Page
     from memoryfield.index.embedders.catalogue import load_model, models
     from memoryfield.opening import import_field, open_field, search_fields
+    from memoryfield.study.probe import Probe
+    from memoryfield.study.probefiles import read_probes
 
 _HOMES = {
     "MemoryField": "memoryfield.field",
     "MemoryfieldError": "memoryfield.errors",
     "Page": "memoryfield.format.page",
+    "Probe": "memoryfield.study.probe",
     "errors": "memoryfield",
     "import_field": "memoryfield.opening",
+    "load_ipython_extension": "memoryfield.magics",
     "load_model": "memoryfield.index.embedders.catalogue",
     "models": "memoryfield.index.embedders.catalogue",
     "open_field": "memoryfield.opening",
+    "read_probes": "memoryfield.study.probefiles",
     "search_fields": "memoryfield.opening",
+    "unload_ipython_extension": "memoryfield.magics",
 }
 
 __all__ = [
     "MemoryField",
     "MemoryfieldError",
     "Page",
+    "Probe",
     "errors",
     "import_field",
     "load_model",
     "models",
     "open_field",
+    "read_probes",
     "search_fields",
 ]
 

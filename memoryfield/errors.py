@@ -26,6 +26,7 @@ The tree::
     ├── ModelError               an embedding model
     │   ├── ModelNotReady        cannot be loaded here and now; says what was tried and what to do
     │   └── EmbeddingFailed      loaded, but did not give usable vectors
+    ├── RowError                 a row of probes, families or tasks that cannot be used; has file and line
     └── QueryError               a search, a filter or a setting that makes no sense (also a ValueError)
 
 A message says what was seen, what was expected and what to do next.
@@ -148,3 +149,19 @@ class EmbeddingFailed(ModelError):
 
 class QueryError(MemoryfieldError, ValueError):
     """A search, filter or setting that makes no sense."""
+
+
+class RowError(MemoryfieldError, ValueError):
+    """A row of a file of probes, families or tasks cannot be used, or the file as a whole.
+
+    Attributes:
+        file: Name of the file.
+        line: Line in the file, counted from 1; None where the file as a whole is meant.
+        problem: What is wrong, without file and line.
+    """
+
+    def __init__(self, problem: str, *, file: str, line: int | None = None) -> None:
+        self.problem = problem
+        self.file = file
+        self.line = line
+        super().__init__(f"{file}: {problem}" if line is None else f"{file}, line {line}: {problem}")

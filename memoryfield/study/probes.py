@@ -1,0 +1,16 @@
+"""Probes in one place: the values, their files, and ways to make them.
+
+probe        Probe and Probes
+probefiles   reading and writing JSON lines and CSV
+probechecks  what is wrong with them for a field
+making       from titles, from headings, or written by a language model
+asker        a ready function for the last of these
+"""
+
+from __future__ import annotations
+
+from memoryfield.study.probe import Probe, Probes
+from memoryfield.study.probechecks import ProbeFinding, ProbeFindings
+from memoryfield.study.probefiles import read_probes
+
+__all__ = ["Probe", "ProbeFinding", "ProbeFindings", "Probes", "read_probes"]
