@@ -10,6 +10,7 @@ question is the pair on which the hypotheses, sure as each may be, disagree most
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,6 +26,10 @@ Tile = Mapping[str, FloatArray]
 _GRID = np.arange(-0.3, 0.9, 0.01)  # cuts that may be right
 _SILHOUETTE_CUTS = np.arange(-0.2, 0.31, 0.02)
 _SILHOUETTE_BLUR = 0.01
+# A question whose answer says less (nats) changes the families no more. What the best question says falls by the factor
+# e in some nine answers, on the fields that the settings were chosen on.
+_WORTH = 0.05
+_ANSWERS_A_FOLD = 9
 
 
 def _views() -> dict[str, dict[str, float]]:
@@ -265,12 +270,7 @@ class Committee:
         """Return the pairs whose answer says most, the one that says most first."""
         if not self._blocks or count < 1:
             return []
-        gain = _entropy(self._slip(self._mix(lambda p: p))) - self._mix(lambda p: _entropy(self._slip(p)))
-        gain = np.round(gain, 9)
-        for pair in self.answers:
-            place = self.position(*pair)
-            if place is not None:
-                gain[place] = -1
+        gain = self._gain()
         trees = next(iter(self._trees.values()))
         merged = np.concatenate([tree.heights[tree.step] for tree in trees])
         typical = np.round(np.abs(self.scores - merged), 9)
@@ -281,6 +281,25 @@ class Committee:
                 alike = np.flatnonzero(gain == value)
                 chosen.append(int(alike[typical[alike].argmin()]))
         return self.pairs_at(np.array(chosen, dtype=np.int64))
+
+    def worthwhile(self) -> int:
+        """Return about how many more answers would still change something; see ``_WORTH``."""
+        gain = self._gain() if self._blocks else np.zeros(1)
+        most = float(gain.max())
+        if most < _WORTH:
+            return 0
+        questions = len(np.unique(gain[gain >= _WORTH]))
+        return min(math.ceil(_ANSWERS_A_FOLD * math.log(most / _WORTH)) or 1, questions)
+
+    def _gain(self) -> FloatArray:
+        """Return how much the answer on each pair would say (mutual information, nats); -1 where it was given."""
+        gain = _entropy(self._slip(self._mix(lambda p: p))) - self._mix(lambda p: _entropy(self._slip(p)))
+        gain = np.round(gain, 9)
+        for pair in self.answers:
+            place = self.position(*pair)
+            if place is not None:
+                gain[place] = -1
+        return gain
 
     def answered(self, answers: Mapping[Pair, bool]) -> Committee:
         """Return the committee after *answers*, which stand for all that were given."""

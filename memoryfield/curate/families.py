@@ -145,6 +145,11 @@ class Families(Sequence[Family]):
         """Return the *n* pairs whose answer would teach most about this field; none that was answered."""
         return tuple(self._look_at(self._committee.borderline(n)))
 
+    @property
+    def worthwhile(self) -> int:
+        """About how many more answers would still change these families; a rule of thumb, 0 once there is nothing."""
+        return self._committee.worthwhile()
+
     def review(self, first: str, second: str, *, same: bool) -> Families:
         """Return the families after an answer, and keep the answer; a later one on the same pair replaces it.
 
@@ -153,10 +158,25 @@ class Families(Sequence[Family]):
             QueryError: It is one and the same page.
             FieldError: The answer cannot be kept.
         """
+        return self._after(self.reviews.answer(*self._pages_of(first, second), same=same))
+
+    def withdraw(self, first: str, second: str) -> Families:
+        """Return the families without the answer on two pages, and keep it no longer.
+
+        Raises:
+            PageNotFound: There is no such page among those that were compared.
+            QueryError: It is one and the same page.
+            FieldError: The answers cannot be kept.
+        """
+        return self._after(self.reviews.withdraw(*self._pages_of(first, second)))
+
+    def _pages_of(self, first: str, second: str) -> tuple[Page, Page]:
         a, b = sorted((self._number(first), self._number(second)))
         if a == b:
             raise QueryError(f"{first!r} and {second!r} are one page; an answer is about two.")
-        reviews = self.reviews.answer(self._known.pages[a], self._known.pages[b], same=same)
+        return self._known.pages[a], self._known.pages[b]
+
+    def _after(self, reviews: Reviews) -> Families:
         answers = _numbered(reviews, self._known.pages, self._known.numbers)
         return Families(self._known, self._committee.answered(answers), reviews, self._least)
 

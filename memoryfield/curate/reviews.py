@@ -113,6 +113,17 @@ class Reviews(Sequence[Review]):
         pair = (Reviewed(first.name, first.uuid), Reviewed(second.name, second.uuid))
         return self._with([Review(*pair, same, time)])
 
+    def withdraw(self, first: Page, second: Page) -> Reviews:
+        """Return the answers without those on a pair of pages, by their names and uuids of today."""
+        pages = (first, second)
+        if self.path is None:
+            return Reviews(tuple(item for item in self if not Reviews((item,)).pairs(pages)), None)
+        with field_lock(self.path):
+            kept = Reviews.load(self.path)
+            rest = Reviews(tuple(item for item in kept if not Reviews((item,)).pairs(pages)), self.path)
+            _write(reviews_file(self.path), rest.to_dict())
+        return rest
+
     def take_in(self, source: str | Path) -> Reviews:
         """Return the answers with those of a file that :meth:`export` wrote; of one pair the later answer stands.
 

@@ -172,6 +172,28 @@ def test_an_answer_is_kept_obeyed_and_never_asked_again(tmp_path: Path) -> None:
     assert _sets(found) == [("again", "slip")]  # a value: what was there before stays as it was
 
 
+def test_a_withdrawn_answer_is_as_if_it_had_never_been_given(tmp_path: Path) -> None:
+    found = _found([*_field(), _page("again", _TOPICS["slip"][:28], _TOPICS["slip"])], Reviews.load(tmp_path))
+    after = found.review("gas", "crane", same=True).review("again", "slip", same=False)
+    back = after.withdraw("crane", "gas.md").withdraw("again", "slip")
+    assert _sets(back) == _sets(found) and back.precision == found.precision
+    assert back.evidence("gas", "crane").answer is None and len(Reviews.load(tmp_path)) == 0
+    with pytest.raises(QueryError, match="one page"):
+        back.withdraw("gas", "gas")
+
+
+def test_answers_remain_worthwhile_until_they_teach_nothing() -> None:
+    found = _found([*_field(), _page("again", _TOPICS["slip"][:28], _TOPICS["slip"])])
+    left = [found.worthwhile]
+    while pairs := found.borderline(1):
+        found = found.review(
+            pairs[0].first, pairs[0].second, same={pairs[0].first, pairs[0].second} == {"again", "slip"}
+        )
+        left.append(found.worthwhile)
+    assert left[0] > 0 and left[-1] == 0 and max(left) <= 36
+    assert _found([_page("one", "One", "One page.")]).worthwhile == 0 == _found([]).worthwhile
+
+
 def test_yes_answers_hold_a_group_together_against_a_no() -> None:
     found = _found(_field()).review("gas", "keys", same=True).review("keys", "slip", same=True)
     found = found.mark_distinct("gas", "slip")
@@ -251,11 +273,12 @@ def test_harbor_without_answers(harbor: tuple[Families, dict[str, str]]) -> None
 @pytest.mark.slow
 def test_harbor_with_twenty_answers(harbor: tuple[Families, dict[str, str]]) -> None:
     found, known = harbor
+    assert 10 <= found.worthwhile <= 25
     for _ in range(20):
         pair = found.borderline(1)[0]
         first, second = known.get(pair.first), known.get(pair.second)
         found = found.review(pair.first, pair.second, same=first is not None and first == second)
-    assert _f1(found, known) >= 0.9
+    assert _f1(found, known) >= 0.9 and found.worthwhile <= 3
     assert _trapped(found) == []
 
 

@@ -56,6 +56,15 @@ def test_pages_that_share_a_uuid_can_be_answered_apart() -> None:
     assert reviews.pairs(pages) == {("a", "a-copy"): True, ("a", "b"): False, ("a-copy", "b"): True}
 
 
+def test_an_answer_can_be_withdrawn_and_the_others_stay(tmp_path: Path) -> None:
+    one, other, third = _page("a", _A), _page("b"), _page("c")
+    kept = Reviews.load(tmp_path).answer(one, other, same=True).answer(one, third, same=False)
+    rest = kept.withdraw(other, _page("new-a", _A))
+    assert rest == Reviews.load(tmp_path) and rest.pairs([one, other, third]) == {("a", "c"): False}
+    assert rest.withdraw(one, other) == rest
+    assert len(Reviews().answer(one, other, same=True).withdraw(one, other)) == 0
+
+
 def test_answers_can_be_taken_to_another_field(tmp_path: Path) -> None:
     one, other, third = _page("a"), _page("b"), _page("c")
     here = Reviews.load(tmp_path / "here").answer(one, other, same=True, now=_at(1))
