@@ -33,7 +33,10 @@ lab: $(STAMP) ## open JupyterLab on the notebooks
 	@echo "==> lab: JupyterLab on notebooks/ (end it with Ctrl-C)"
 	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks $(LAB_FLAGS)
 
+# The browser tests need a Chromium: the machine's own, else Debian's package (as root), else Playwright's download.
+# Where none of the three can be had, they are skipped and say so.
 test: $(STAMP) ## run all tests
+	@$(BIN)/python tests/browser/bring_browser.py
 	@echo "==> test: pytest, with warnings as errors"
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
