@@ -78,6 +78,10 @@ class SimilarPageExists(PageError):
     """A page that says much the same is there already; nothing was written."""
 
 
+class SecretsFound(PageError):
+    """Pages that were to leave the house hold what looks like keys or passwords."""
+
+
 class PageChanged(PageError):
     """The page on disk is not the one that the caller read; nothing was written."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import os
     from datetime import date, datetime
 
+    from memoryfield.exchange.plan import ImportPlan
     from memoryfield.format.importing import ImportReport
     from memoryfield.index.embedders import Embedder
     from memoryfield.retrieve.results import SearchResults
@@ -83,25 +84,50 @@ def search_fields(
 
 
 def import_field(
-    source: str | os.PathLike[str], target: str | os.PathLike[str], *, sha256: str | None = None
-) -> ImportReport:
-    """Bring pages in: an archive becomes a new directory; pages of a directory are added to a field.
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    sha256: str | None = None,
+    kind: str = "auto",
+    dry_run: bool = False,
+) -> ImportReport | ImportPlan:
+    """Bring pages in: an archive, the pages of another field, or memories from elsewhere.
+
+    Memories from elsewhere are a vault or any folder of Markdown with folders in it, a ``MEMORY.md`` (cut at its
+    headings), JSON or JSON lines of facts, and the conversations that ChatGPT or Claude exported. A second run adds
+    nothing; a page that was edited here is never overwritten.
 
     Args:
-        source: A ``.memoryfield.zip`` or a directory of pages.
-        target: For an archive a directory that is not there yet; for a directory the field that receives its pages,
-            made when missing. A page that is there already in another version is a conflict and left alone.
+        source: A ``.memoryfield.zip``, a folder, or a file of one of the kinds above.
+        target: For an archive a directory that is not there yet; for all else the field that receives the pages, made
+            when missing. A page that is there already in another version is a conflict and left alone.
         sha256: Digest that the archive must have; by default that of its side file, where there is one.
+        kind: ``field`` (archives and flat folders of pages), ``vault``, ``memory-file``, ``records`` or
+            ``conversations``; ``auto`` looks.
+        dry_run: Write nothing, only say what would be done (not for archives and fields).
 
     Raises:
         ChecksumMismatch: The archive has another digest.
         ArchiveError: The archive is damaged or hostile, or the target is in use.
-        QueryError: A digest for a directory.
+        QueryError: A digest for what has none, or a source of no known kind.
     """
+    from memoryfield.curate.history import keep_history
+    from memoryfield.exchange.detect import is_field
+    from memoryfield.exchange.plan import plan_import
     from memoryfield.format.importing import import_archive, import_pages
 
-    if Path(source).expanduser().is_dir():
-        if sha256 is not None:
-            raise QueryError("a directory has no sha256; give none, or an archive")
-        return import_pages(PageDirectory(source), PageDirectory(target, create=True))
+    path = Path(source).expanduser()
+    if kind == "auto" and is_field(path):
+        kind = "field"
+    if sha256 is not None and (kind != "field" or path.is_dir()):
+        raise QueryError("only an archive has a sha256; give none, or an archive")
+    if kind != "field":
+        plan = plan_import(path, target, kind)
+        return plan if dry_run else plan.apply()
+    if dry_run:
+        raise QueryError("a dry run is for sources of another form; nothing of a field is ever overwritten")
+    if path.is_dir():
+        directory = PageDirectory(target, create=True)
+        keep_history(directory)
+        return import_pages(PageDirectory(source), directory)
     return import_archive(source, target, sha256=sha256)

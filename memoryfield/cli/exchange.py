@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import say, say_json
+from memoryfield.cli.output import note, say, say_json
+from memoryfield.display import plain
 
 
 def add_verbs(verbs: Any) -> None:
@@ -18,37 +20,74 @@ def add_verbs(verbs: Any) -> None:
         "write a field as a .memoryfield.zip with a .sha256 file beside it",
         "memoryfield export notes/ notes.memoryfield.zip",
         "memoryfield export notes/ backup/ --indexes",
+        "memoryfield export notes/ MEMORY.md --form memory-file",
     )
     verb.add_argument("field", help="directory of pages")
     verb.add_argument("target", type=Path, help="file to write, or a directory for it")
     verb.add_argument("--pages", nargs="+", metavar="NAME", help="only these pages")
     verb.add_argument("--indexes", action="store_true", help="take the vector indexes along")
+    verb.add_argument(
+        "--form",
+        choices=["archive", "vault", "memory-file", "records"],
+        default="archive",
+        help="an archive, a folder of Markdown, one Markdown file, or JSON lines (default: archive)",
+    )
+    verb.add_argument(
+        "--on-secrets",
+        choices=["warn", "refuse", "ignore"],
+        default="warn",
+        help="what to do when pages hold what looks like keys (default: warn)",
+    )
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add(
         "import",
         _import,
-        "unpack an archive into a new directory, or add the pages of a folder to a field",
+        "bring in an archive, the pages of a folder, or memories from elsewhere",
         "memoryfield import notes.memoryfield.zip notes/",
         "memoryfield import folder-of-pages/ notes/",
+        "memoryfield import vault/ notes/ --dry-run",
+        "memoryfield import conversations.json notes/",
     )
-    verb.add_argument("source", type=Path, help=".memoryfield.zip, or a folder of pages")
-    verb.add_argument("target", type=Path, help="new directory for an archive; field for a folder")
+    verb.add_argument("source", type=Path, help="archive, folder, MEMORY.md, .json, .jsonl or the zip of an export")
+    verb.add_argument("target", type=Path, help="new directory for an archive; field for all else")
     verb.add_argument("--sha256", help="refuse the archive unless it has this sha256")
+    verb.add_argument(
+        "--kind",
+        choices=["auto", "field", "vault", "memory-file", "records", "conversations"],
+        default="auto",
+        help="what the source is (default: auto, which looks)",
+    )
+    verb.add_argument("--dry-run", action="store_true", help="write nothing, say what would be done")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _export(options: argparse.Namespace) -> int:
+    from memoryfield.exchange.outward import SecretWarning
     from memoryfield.opening import open_field
 
-    report = open_field(options.field).export(options.target, names=options.pages, indexes=options.indexes)
-    say_json(report.to_dict()) if options.json else say(repr(report))
+    field = open_field(options.field)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SecretWarning)
+        if options.form == "archive":
+            report = field.export(
+                options.target, names=options.pages, indexes=options.indexes, on_secrets=options.on_secrets
+            )
+            shown, whole = repr(report), report.to_dict()
+        else:
+            path = field.export_as(options.form, options.target, names=options.pages, on_secrets=options.on_secrets)
+            shown, whole = f"written to {path}", {"path": str(path), "form": options.form}
+    for warning in caught:
+        note(plain(warning.message))
+    say_json(whole) if options.json else say(shown)
     return DONE
 
 
 def _import(options: argparse.Namespace) -> int:
     from memoryfield.opening import import_field
 
-    report = import_field(options.source, options.target, sha256=options.sha256)
+    report = import_field(
+        options.source, options.target, sha256=options.sha256, kind=options.kind, dry_run=options.dry_run
+    )
     say_json(report.to_dict()) if options.json else say(repr(report))
     return DONE

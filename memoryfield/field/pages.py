@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoryfield.curate.history import keep_history
 from memoryfield.display import Table
-from memoryfield.errors import QueryError, ReadOnlyField
+from memoryfield.errors import QueryError, ReadOnlyField, SecretsFound
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page
 from memoryfield.format.page import Page
@@ -247,6 +247,7 @@ class FieldPages:
         *,
         names: Sequence[str] | None = None,
         indexes: bool | Sequence[str] = False,
+        on_secrets: str = "warn",
     ) -> ArchiveReport:
         """Write the field as a ``.memoryfield.zip`` with a ``.sha256`` file beside it.
 
@@ -255,7 +256,13 @@ class FieldPages:
                 ``NAME.memoryfield.zip``.
             names: Pages to take; all by default.
             indexes: ``True`` for every healthy index, or the file names of some.
+            on_secrets: What to do when pages hold what looks like keys or passwords: ``warn`` (a ``SecretWarning``
+                that names the places), ``refuse`` or ``ignore``.
+
+        Raises:
+            SecretsFound: ``on_secrets="refuse"`` and there are such places; nothing was written.
         """
+        self._check_secrets(names, on_secrets)
         from memoryfield.format.archive import export_archive
 
         goal = Path(target).expanduser()
@@ -268,6 +275,50 @@ class FieldPages:
         else:
             chosen = list(indexes or ())
         return export_archive(self._directory(), goal, pages=names, indexes=chosen)
+
+    def export_as(
+        self,
+        form: str,
+        target: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        on_secrets: str = "warn",
+    ) -> Path:
+        """Write the pages in the form of another program and return where; nothing there is overwritten.
+
+        Args:
+            form: ``vault`` (a folder of Markdown files), ``memory-file`` (one Markdown file, in the order of the key
+                ``position``, then by name) or ``records`` (JSON lines).
+            target: Folder or file to make.
+            names: Pages to take; all by default.
+            on_secrets: As in ``export``.
+
+        Raises:
+            ArchiveError: The target is there already.
+            SecretsFound: ``on_secrets="refuse"`` and pages hold what looks like keys or passwords.
+        """
+        from memoryfield.exchange.outward import write_form
+
+        self._check_secrets(names, on_secrets)
+        chosen = self.pages() if names is None else (self.read(name) for name in names)
+        return write_form(chosen, target, form)
+
+    def _check_secrets(self, names: Sequence[str] | None, on_secrets: str) -> None:
+        if on_secrets not in ("warn", "refuse", "ignore"):
+            raise QueryError(f"on_secrets is {on_secrets!r}; expected warn, refuse or ignore")
+        if on_secrets == "ignore":
+            return
+        import warnings
+
+        from memoryfield.exchange.outward import SecretWarning, secrets_in
+
+        found = secrets_in(self.pages() if names is None else (self.read(name) for name in names))
+        if not found:
+            return
+        shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+        if on_secrets == "refuse":
+            raise SecretsFound(f"nothing was written: this looks like secrets: {shown}")
+        warnings.warn(f"what leaves the house looks like it holds secrets: {shown}", SecretWarning, stacklevel=3)
 
     # --- history ------------------------------------------------------------------------------------------------------
 

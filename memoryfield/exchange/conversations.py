@@ -1,0 +1,141 @@
+"""Conversations as task pages: exports of ChatGPT and Claude.
+
+One page a conversation: what was asked first, what was answered last, and the turns in between. A conversation longer
+than a page should be keeps its first request, all later requests and the last answer; how many answers were left out
+stands in the page and in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memoryfield.exchange.jsonstream import elements
+from memoryfield.exchange.parts import Part, Unread
+from memoryfield.exchange.records import moment, title_of
+from memoryfield.format.markdown import lines
+from memoryfield.format.page import LONGEST_EMBEDDED
+from memoryfield.format.yamlwrite import Settable
+
+_ROOM = LONGEST_EMBEDDED - 700  # for the frontmatter
+_NAMES = {"user": "Asked", "human": "Asked", "assistant": "Answered"}
+
+
+@dataclass(frozen=True)
+class _Turn:
+    who: str
+    text: str
+    when: datetime | None
+
+
+def read_conversations(text: str, where: str) -> tuple[list[Part], list[Unread]]:
+    """Return the conversations of an export as parts; damaged and empty ones, with their line, as unread."""
+    parts: list[Part] = []
+    unread: list[Unread] = []
+    for element in elements(text, ("conversations",)):
+        place = f"{where}, line {element.line}"
+        if element.problem is not None:
+            unread.append(Unread(place, element.problem))
+            continue
+        value = element.value
+        try:
+            turns = list(_turns(value))
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            unread.append(Unread(place, f"the conversation has another form than its export should: {error!r}"[:200]))
+            continue
+        if not turns:
+            unread.append(Unread(place, "the conversation holds no text"))
+            continue
+        parts.append(_page(value, turns, place))
+    return parts, unread
+
+
+def is_conversation(value: Any) -> bool:
+    """Say whether a JSON value is a conversation of one of the known exports."""
+    return isinstance(value, Mapping) and ("mapping" in value or "chat_messages" in value)
+
+
+def _turns(value: Any) -> Iterator[_Turn]:
+    if not is_conversation(value):
+        raise ValueError("neither 'mapping' nor 'chat_messages' is there")
+    if "chat_messages" in value:
+        for message in value["chat_messages"]:
+            text = message.get("text") or "\n\n".join(
+                part.get("text", "") for part in message.get("content") or [] if isinstance(part, Mapping)
+            )
+            if text.strip() and message.get("sender") in _NAMES:
+                yield _Turn(message["sender"], text.strip(), moment(message.get("created_at")))
+        return
+    for message in _chosen_path(value["mapping"], value.get("current_node")):
+        content = message.get("content") or {}
+        texts = [part for part in content.get("parts") or [] if isinstance(part, str)]
+        text = "\n\n".join(texts) or (content.get("text") if isinstance(content.get("text"), str) else "") or ""
+        role = (message.get("author") or {}).get("role")
+        if text.strip() and role in _NAMES:
+            yield _Turn(role, text.strip(), moment(message.get("create_time")))
+
+
+def _chosen_path(nodes: Mapping[str, Any], current: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages from the first to the one shown last: an edited question leaves branches beside that path."""
+    if current not in nodes:
+        leaves = [key for key, node in nodes.items() if not node.get("children")]
+        current = leaves[-1] if leaves else None
+    path: list[Mapping[str, Any]] = []
+    seen = set()
+    while current in nodes and current not in seen:
+        seen.add(current)
+        message = nodes[current].get("message")
+        if isinstance(message, Mapping):
+            path.append(message)
+        current = nodes[current].get("parent")
+    yield from reversed(path)
+
+
+def _page(value: Mapping[str, Any], turns: list[_Turn], place: str) -> Part:
+    first = next((turn for turn in turns if _NAMES[turn.who] == "Asked"), turns[0])
+    named = value.get("title") or value.get("name")
+    known = value.get("uuid") or value.get("conversation_id") or value.get("id")
+    body, left_out = _body(turns)
+    keys: dict[str, Settable] = {"kind": "conversation", "turns": len(turns)}
+    if left_out:
+        keys["left_out"] = left_out
+    return Part(
+        f"id:{known}" if known else f"text:{first.text[:200]}",
+        named.strip() if isinstance(named, str) and named.strip() else title_of(first.text),
+        body,
+        place,
+        summary=title_of(first.text),
+        created=moment(value.get("create_time") or value.get("created_at")) or turns[0].when,
+        updated=moment(value.get("update_time") or value.get("updated_at")) or turns[-1].when,
+        keys=keys,
+        changes=(f"{left_out} answers left out: the conversation is longer than a page should be",) if left_out else (),
+    )
+
+
+def _body(turns: list[_Turn]) -> tuple[str, int]:
+    """Return the text of a page and how many answers it does not hold."""
+    whole = "\n\n".join(_shown(turn) for turn in turns) + "\n"
+    if len(whole.encode("utf-8", errors="replace")) <= _ROOM:
+        return whole, 0
+    last = max((i for i, turn in enumerate(turns) if _NAMES[turn.who] == "Answered"), default=-1)
+    kept = [turn for i, turn in enumerate(turns) if _NAMES[turn.who] == "Asked" or i == last]
+    left_out = len(turns) - len(kept)
+    note = f"*{left_out} answers in between were left out when this page was made.*\n" if left_out else ""
+    return "\n\n".join(_shown(turn) for turn in kept) + "\n" + ("\n" + note if note else ""), left_out
+
+
+def _shown(turn: _Turn) -> str:
+    when = f" ({turn.when:%Y-%m-%d})" if turn.when is not None else ""
+    return f"## {_NAMES[turn.who]}{when}\n\n{_below(turn.text)}"
+
+
+def _below(text: str) -> str:
+    """Put the headings of a message below that of its turn: they must not end its section."""
+    shown = []
+    for line in lines(text):
+        level = len(line.text) - len(line.text.lstrip("#"))
+        is_heading = not line.in_code and 0 < level <= 6 and line.text[level : level + 1] in (" ", "")
+        shown.append("#" * min(2, 6 - level) + line.text if is_heading else line.text)
+    return "\n".join(shown)

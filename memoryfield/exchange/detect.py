@@ -1,0 +1,153 @@
+"""Which kind of memory a source is, and reading it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from memoryfield.errors import ArchiveError, FieldNotFound, QueryError
+from memoryfield.exchange.conversations import is_conversation, read_conversations
+from memoryfield.exchange.jsonstream import elements
+from memoryfield.exchange.memory_file import split_memory_file
+from memoryfield.exchange.parts import LARGEST_FILE, Part, Reading, Unread
+from memoryfield.exchange.records import read_records
+from memoryfield.exchange.vault import MARKDOWN, read_vault
+from memoryfield.format.names import is_page_filename
+
+KINDS = ("vault", "memory-file", "records", "conversations")
+MEMORY_FILES = ("MEMORY.md", "CLAUDE.md", "AGENTS.md", "memory.md")
+_IN_EXPORTS = ("conversations.json", "memories.json")
+_LARGEST_RATIO = 200  # a text packs 5 to 20 times
+
+_Reader = Callable[[str, str], tuple[list[Part], list[Unread]]]
+
+
+def read_source(source: str | os.PathLike[str], kind: str = "auto") -> Reading:
+    """Read a source of memories.
+
+    Args:
+        source: A folder, a Markdown file, a ``.json`` or ``.jsonl`` file, or the zip that a service exported.
+        kind: One of ``KINDS``, or ``auto``, which looks.
+
+    Raises:
+        FieldNotFound: Nothing is there.
+        QueryError: It is of no known kind; the message lists those that there are.
+        ArchiveError: A zip that is damaged, or far larger unpacked than a text can be.
+    """
+    path = Path(os.path.abspath(Path(source).expanduser()))
+    if kind != "auto" and kind not in KINDS:
+        raise QueryError(f"kind is {kind!r}; expected auto or one of {', '.join(KINDS)}")
+    if not path.exists():
+        raise FieldNotFound(f"{path} is not there")
+    if path.is_dir():
+        if kind not in ("auto", "vault"):
+            raise QueryError(f"{path.name} is a folder; the kind {kind} is read from a file")
+        return _folder(path)
+    lower = path.name.lower()
+    if kind == "memory-file" or (kind == "auto" and lower.endswith(MARKDOWN)):
+        parts = split_memory_file(_text(path.read_bytes()), path.name) if _small(path) else []
+        return Reading("memory-file", path.stem, tuple(parts))
+    if lower.endswith(".zip"):
+        name, text = _from_zip(path)
+    else:
+        name, text = path.name, _text(path.read_bytes()) if _small(path) else ""
+    return _json(path.stem, name, text, kind)
+
+
+def is_field(path: Path) -> bool:
+    """Say whether a source is an archive of a field, or a folder that is one: flat, and all its names page names."""
+    if path.is_dir():
+        with os.scandir(path) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.startswith(".") or entry.is_symlink():
+                    continue
+                if name in MEMORY_FILES or (name.lower().endswith(MARKDOWN) and not is_page_filename(name)):
+                    return False
+                if entry.is_dir(follow_symlinks=False) and _holds_markdown(Path(entry.path)):
+                    return False
+        return True
+    if not path.name.lower().endswith(".zip"):
+        return not path.exists()  # whoever opens it says what is missing
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.rsplit("/", 1)[-1] for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, UnicodeDecodeError):
+        return True
+    return not names & set(_IN_EXPORTS)
+
+
+def _holds_markdown(folder: Path) -> bool:
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if (
+            any(name.lower().endswith(MARKDOWN) for name in files)
+            or place.count(os.sep) - str(folder).count(os.sep) > 32
+        ):
+            return True
+    return False
+
+
+def _folder(path: Path) -> Reading:
+    """Read a folder; a memory file at its top is cut into pages."""
+    special = [name for name in MEMORY_FILES if (path / name).is_file() and not (path / name).is_symlink()]
+    on_disk = {entry.name for entry in os.scandir(path)}
+    special = [name for name in special if name in on_disk]  # a disk may take memory.md for MEMORY.md
+    parts: list[Part] = []
+    for name in special[:1]:
+        if _small(path / name):
+            parts += split_memory_file(_text((path / name).read_bytes()), name)
+    found, unread = read_vault(path, skip=special[:1] if parts else ())
+    return Reading("vault", path.name, (*parts, *found), tuple(unread))
+
+
+def _json(label: str, name: str, text: str, kind: str) -> Reading:
+    reader: _Reader
+    if kind == "auto":
+        first: Any = next((e.value for e in elements(text, ("conversations",)) if e.problem is None), None)
+        kind = "conversations" if is_conversation(first) else "records"
+        if first is None or not name.lower().endswith((".json", ".jsonl", ".ndjson")):
+            raise QueryError(
+                f"{name} is of no known kind: a folder, Markdown, or JSON (one record a line, or a list) can be read"
+            )
+    reader = read_conversations if kind == "conversations" else read_records
+    parts, unread = reader(text, name)
+    return Reading(kind, label, tuple(parts), tuple(unread))
+
+
+def _small(path: Path) -> bool:
+    if not path.is_file():
+        raise QueryError(f"{path} is no regular file")
+    if path.stat().st_size > LARGEST_FILE:
+        raise QueryError(f"{path.name} is larger than {LARGEST_FILE >> 20:,} MiB: cut it first")
+    return True
+
+
+def _text(raw: bytes) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", errors="replace")
+    return raw.decode("utf-8-sig", errors="replace")
+
+
+def _from_zip(path: Path) -> tuple[str, str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for wanted in _IN_EXPORTS:
+                for info in archive.infolist():
+                    if info.filename.rsplit("/", 1)[-1] == wanted:
+                        size, packed = info.file_size, max(info.compress_size, 1)
+                        if size > LARGEST_FILE or size / packed > _LARGEST_RATIO:
+                            raise ArchiveError(
+                                f"{wanted} in {path.name} would be {size:,} bytes from {packed:,}: refused"
+                            )
+                        with archive.open(info) as handle:
+                            raw = handle.read(size + 1)
+                        if len(raw) > size:
+                            raise ArchiveError(f"{wanted} in {path.name} is larger than the archive says: refused")
+                        return wanted, _text(raw)
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
+        raise ArchiveError(f"{path.name} cannot be read as an archive: {error}") from error
+    raise QueryError(f"{path.name} holds none of {', '.join(_IN_EXPORTS)}; a .memoryfield.zip is read without a kind")

@@ -1,0 +1,132 @@
+"""The elements of a JSON file one by one: a list, an object that holds one, or a value on each line.
+
+An export that broke off, or that holds one damaged element, still gives all the others; each problem has its line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_BLANK = re.compile(r"[\s,]*")
+_DEPTH = 200  # deeper nesting than any export has; Python's own limit would be an exception of another kind
+_NOT_JSON = "it is not valid JSON"
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a file.
+
+    Attributes:
+        line: Line on which it begins, from 1.
+        value: What it is; None where *problem* says why it cannot be read.
+        problem: Why it cannot be read.
+    """
+
+    line: int
+    value: Any = None
+    problem: str | None = None
+
+
+def elements(text: str, inside: tuple[str, ...] = ()) -> Iterator[Element]:
+    """Yield the elements of a JSON text.
+
+    Args:
+        text: The file's text: a list, one object, or a value on each line.
+        inside: Keys of an outer object whose list is meant, such as ``results``; the first that is there counts.
+    """
+    start = len(text) - len(text.lstrip("\ufeff \t\r\n"))
+    if text[start : start + 1] == "[":
+        yield from _of_list(text, start + 1)
+        return
+    if text[start : start + 1] == "{":
+        for key in inside:
+            opened = re.compile(rf'\{{\s*(?:"[^"\\]*"\s*:\s*[^\[\]{{}}]*?,\s*)?"{re.escape(key)}"\s*:\s*\[').match(
+                text, start
+            )
+            if opened:
+                yield from _of_list(text, opened.end())
+                return
+    yield from _of_lines(text)
+
+
+def _of_lines(text: str) -> Iterator[Element]:
+    try:
+        whole = _loads(text)
+    except ValueError:
+        whole = None
+    if whole is not None:
+        yield Element(1, whole)
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield Element(number, _loads(line))
+            except ValueError as error:
+                yield Element(number, problem=f"{_NOT_JSON}: {error}")
+
+
+def _of_list(text: str, position: int) -> Iterator[Element]:
+    starts = _line_starts(text)
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    while True:
+        blank = _BLANK.match(text, position)
+        position = blank.end() if blank else position
+        line = bisect_right(starts, position)
+        if position >= len(text):
+            yield Element(line, problem="the file ends in the middle of its list: the export was cut off")
+            return
+        if text[position] == "]":
+            return
+        end = _end(text, position)
+        if end is None:
+            yield Element(line, problem="the file ends in the middle of this element: the export was cut off")
+            return
+        try:
+            value, _ = decoder.raw_decode(text[position:end])
+            yield Element(line, value)
+        except (ValueError, RecursionError) as error:
+            yield Element(line, problem=f"{_NOT_JSON}: {error}")
+        position = end
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]|"', re.DOTALL)
+
+
+def _end(text: str, start: int) -> int | None:
+    """Return where the element that begins at *start* ends, damaged or not; None where the text ends before it."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        sign = token.group()
+        if sign in "[{":
+            depth += 1
+        elif sign in ("]", "}"):
+            depth -= 1
+            if depth < 0:
+                return token.start()  # the list's own end: a bare word or number stood there
+            if depth == 0:
+                return token.end()
+        elif sign == "," and depth == 0:
+            return token.start()
+        elif sign == '"':
+            return None  # a string that never ends
+    return None
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {_DEPTH} deep") from None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]

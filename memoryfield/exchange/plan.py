@@ -1,0 +1,277 @@
+"""What an import would change in a field, shown first; running it again changes nothing.
+
+Each page that is made says where it is from: ``imported_from`` (kind and place in it) and ``imported`` (a digest of
+that piece of the source, and one of what was written; short, since models read them too). So a second run knows which
+pages are its own: an unchanged piece is left alone, a changed one updates a page that nobody edited, and a page that
+somebody edited is a conflict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoryfield.curate.history import keep_history
+from memoryfield.curate.secrets import find_secrets
+from memoryfield.display import Table
+from memoryfield.errors import InvalidName, MemoryfieldError
+from memoryfield.exchange.detect import read_source
+from memoryfield.exchange.parts import Part, Reading, Unread
+from memoryfield.format import edit
+from memoryfield.format.changes import Change
+from memoryfield.format.directory import PageDirectory
+from memoryfield.format.names import new_page_name, slug
+from memoryfield.format.page import SPECIAL_NAMES, Page
+from memoryfield.format.yamlwrite import Settable
+
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN = 20
+OWN_KEYS = ("imported_from", "imported")
+_DIGITS = 12
+ACTIONS = ("add", "update", "unchanged", "conflict")
+
+
+@dataclass(frozen=True)
+class ImportItem:
+    """What an import does with one piece of its source.
+
+    Attributes:
+        name: Page name.
+        action: ``add``, ``update``, ``unchanged`` or ``conflict`` (left alone).
+        where: The piece: file, and line where there is one.
+        notes: What was changed on the way in, or why nothing is done.
+    """
+
+    name: str
+    action: str
+    where: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class ImportPlan(Sequence[ImportItem]):
+    """An import that was not carried out yet: look at it, then ``apply()``.
+
+    Attributes:
+        kind: Kind of the source.
+        source: Where it is.
+        path: The field.
+        items: One for each piece of the source, in its order.
+        unread: What of the source becomes no page, with the reason.
+        secrets: Places that look like keys or passwords, in words; they are imported as they are.
+    """
+
+    kind: str
+    source: Path
+    path: Path
+    items: tuple[ImportItem, ...]
+    unread: tuple[Unread, ...]
+    secrets: tuple[str, ...]
+    _changes: tuple[Change, ...] = field(compare=False)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pieces get which action."""
+        found = Counter(item.action for item in self.items)
+        return {action: found[action] for action in ACTIONS}
+
+    def apply(self) -> ImportPlan:
+        """Write the pages in one step of the history, and return the plan as the report of what was done.
+
+        Raises:
+            PageChanged: A page was changed, or one of a planned name made, since the plan was.
+            ReadOnlyField: The field cannot be written.
+        """
+        if self._changes:
+            directory = PageDirectory(self.path, create=True)
+            keep_history(directory)
+            directory.apply(self._changes, verb="import", note=f"from {self.source.name}")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can hold."""
+        return {
+            "kind": self.kind,
+            "source": str(self.source),
+            "path": str(self.path),
+            **self.counts,
+            "items": [
+                {"name": i.name, "action": i.action, "where": i.where, "notes": list(i.notes)} for i in self.items
+            ],
+            "unread": [{"where": item.where, "reason": item.reason} for item in self.unread],
+            "secrets": list(self.secrets),
+        }
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row a piece: ``name, action, where, notes``."""
+        import pandas
+
+        rows = [(item.name, item.action, item.where, "; ".join(item.notes)) for item in self.items]
+        return pandas.DataFrame(rows, columns=["name", "action", "where", "notes"])
+
+    def table(self) -> Table:
+        """Return what ``repr`` shows."""
+        counts = self.counts
+        heading = f"{self.source.name} ({self.kind}) -> {self.path.name}: " + ", ".join(
+            f"{counts[action]} to {action}" if action in ("add", "update") else f"{counts[action]} {word}"
+            for action, word in zip(ACTIONS, ("", "", "unchanged", "conflicts"), strict=True)
+            if counts[action] or action == "add"
+        )
+        worth = [item for item in self.items if item.action == "conflict" or item.notes]
+        rows = [(item.name, item.action, item.where, "; ".join(item.notes)) for item in worth[:_SHOWN]]
+        notes = [f"not read: {item.where}: {item.reason}" for item in self.unread[:_SHOWN]]
+        if len(self.unread) > _SHOWN:
+            notes.append(f"not read: {len(self.unread) - _SHOWN} more")
+        notes += [f"looks like a secret: {place}" for place in self.secrets[:_SHOWN]]
+        if len(self.secrets) > _SHOWN:
+            notes.append(f"looks like a secret: {len(self.secrets) - _SHOWN} more places")
+        return Table(heading, ("page", "action", "from", "notes"), rows, notes, more=max(len(worth) - _SHOWN, 0))
+
+    def __repr__(self) -> str:
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def plan_import(source: str | os.PathLike[str], target: str | os.PathLike[str], kind: str = "auto") -> ImportPlan:
+    """Return what an import would do; nothing is written, and a target that is missing is not made yet.
+
+    Args:
+        source: A folder, a Markdown file, JSON, JSON lines, or the zip that a service exported.
+        target: The field.
+        kind: One of ``detect.KINDS``, or ``auto``.
+
+    Raises:
+        QueryError: The source is of no known kind.
+        FieldNotFound: The source is missing, or the target is a file.
+        ArchiveError: The source is a zip that cannot be used.
+    """
+    reading = read_source(source, kind)
+    goal = Path(os.path.abspath(Path(target).expanduser()))
+    directory = PageDirectory(goal) if goal.exists() else None
+    return plan_reading(reading, Path(source).expanduser(), goal, directory)
+
+
+def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDirectory | None) -> ImportPlan:
+    """Return what the parts of a source would change in a field."""
+    present = {page.name: page for page in directory.pages()} if directory is not None else {}
+    own = {page.frontmatter["imported_from"]: page for page in present.values() if _is_text(page, "imported_from")}
+    taken = {name.lower() for name in present} | set(SPECIAL_NAMES)
+    items: list[ImportItem] = []
+    changes: list[Change] = []
+    secrets: list[str] = []
+    seen: dict[str, str] = {}
+    for part in reading.parts:
+        label = f"{reading.kind}:{reading.label}/{part.key}"
+        if label in seen:
+            items.append(ImportItem(seen[label], "conflict", part.where, ("the source has the same piece twice",)))
+            continue
+        page = own.get(label)
+        try:
+            name = page.name if page is not None else _name(part, present, taken)
+            item, change, made = _item(part, name, label, page, present.get(name))
+        except MemoryfieldError as error:
+            name = page.name if page is not None else (part.name or part.title)
+            item, change, made = ImportItem(name, "conflict", part.where, (str(error),)), None, None
+        seen[label] = item.name
+        taken.add(item.name.lower())
+        items.append(item)
+        if change is not None and made is not None:
+            changes.append(change)
+            secrets += [f"{made.name}, line {found.line}: {found.kind} {found.shown}" for found in find_secrets(made)]
+    return ImportPlan(reading.kind, source, goal, tuple(items), reading.unread, tuple(secrets), tuple(changes))
+
+
+def _name(part: Part, present: Mapping[str, Page], taken: set[str]) -> str:
+    if part.name is not None and part.raw is not None:
+        there = present.get(part.name)
+        if there is not None and there.raw == part.raw:
+            return part.name  # the page itself, byte for byte
+        if part.name.lower() not in taken or part.name in SPECIAL_NAMES:
+            return part.name
+    try:
+        return slug(part.name or part.title, taken)
+    except InvalidName:
+        return slug(f"page {part.sha256[:8]}", taken)
+
+
+def _item(
+    part: Part, name: str, label: str, own: Page | None, there: Page | None
+) -> tuple[ImportItem, Change | None, Page | None]:
+    if there is not None and part.raw is not None and there.raw == part.raw:
+        return ImportItem(name, "unchanged", part.where), None, None
+    if own is not None:
+        read, written = _imported(own)
+        if read == part.sha256[:_DIGITS]:
+            return ImportItem(own.name, "unchanged", part.where), None, None
+        if written != written_digest(own):
+            why = "the source changed, and the page was edited here: merge them by hand"
+            return ImportItem(own.name, "conflict", part.where, (why,)), None, None
+        page, notes = _page(part, own.name, label, own)
+        return ImportItem(own.name, "update", part.where, notes), Change(own.name, page.raw, own.sha256), page
+    if there is not None:
+        return ImportItem(name, "conflict", part.where, ("another page has that name",)), None, None
+    new_page_name(name)
+    page, notes = _page(part, name, label, None)
+    return ImportItem(name, "add", part.where, notes), Change(name, page.raw, absent=True), page
+
+
+def _page(part: Part, name: str, label: str, own: Page | None) -> tuple[Page, tuple[str, ...]]:
+    """Return the page that a part becomes, and what there is to say of it."""
+    notes = list(part.changes)
+    keys: dict[str, Settable] = {"imported_from": label}
+    if part.raw is None:
+        made = part.created or part.updated or datetime.now(UTC)
+        raw = edit.new_page(
+            title=part.title,
+            summary=part.summary,
+            body=part.body,
+            now=made,
+            uuid=own.uuid if own is not None else None,
+        )
+        raw = edit.set_keys(raw, {"updated": part.updated or made, **part.keys, **keys})
+    else:
+        page = Page(name, part.raw)
+        if not page.is_utf8 or page.frontmatter_error is not None:
+            why = "it is not UTF-8" if not page.is_utf8 else "its frontmatter is broken"
+            return page, (*notes, f"taken as it is, without saying where it is from: {why}")
+        if own is not None and own.uuid is not None and page.uuid is None:
+            keys["uuid"] = own.uuid
+        raw = edit.set_keys(part.raw, {**part.keys, **keys})
+    page = Page(name, edit.set_keys(raw, {"imported": f"{part.sha256[:_DIGITS]} {written_digest(Page(name, raw))}"}))
+    if page.cut_bytes:
+        notes.append(f"{page.cut_bytes:,} bytes longer than a page should be")
+    return page, tuple(notes)
+
+
+def written_digest(page: Page) -> str:
+    """Return a digest of what a person would edit: everything but the two keys of the import and ``updated``."""
+    front = sorted((key, repr(value)) for key, value in page.frontmatter.items() if key not in (*OWN_KEYS, "updated"))
+    whole = hashlib.sha256(repr(front).encode() + b"\0" + page.body.encode("utf-8", errors="replace"))
+    return whole.hexdigest()[:_DIGITS]
+
+
+def _imported(page: Page) -> tuple[str, str]:
+    """Return the digests of the piece of the source and of what was written, as the page keeps them."""
+    given = page.frontmatter.get("imported")
+    read, _, written = given.partition(" ") if isinstance(given, str) else ("", "", "")
+    return read, written
+
+
+def _is_text(page: Page, key: str) -> bool:
+    return isinstance(page.frontmatter.get(key), str)

@@ -1,0 +1,141 @@
+"""Records as pages: JSON lines of facts, a mem0 export, a knowledge graph of entities and relations.
+
+Which key of a record holds its text, its id or its dates is taken from the names that such exports use. What no key of
+ours can hold is kept: simple values become frontmatter keys of the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memoryfield.exchange.jsonstream import Element, elements
+from memoryfield.exchange.parts import Part, Unread
+from memoryfield.format.dates import moment_of, parse_date
+from memoryfield.format.yamlwrite import Settable
+
+_TEXT = ("memory", "fact", "content", "text", "observation", "value", "data", "note")
+_ID = ("id", "uuid", "_id", "memory_id", "key")
+_CREATED = ("created_at", "created", "createdAt", "timestamp", "date", "time", "createdate")
+_UPDATED = ("updated_at", "updated", "updatedAt", "modified", "last_modified")
+_TITLE = ("title", "name", "subject", "topic")
+_OWN = ("uuid", "title", "summary", "created", "updated", "imported_from", "imported")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}\Z")
+_LISTS = ("results", "memories", "facts", "items", "data")
+_TITLE_WORDS = 9
+
+
+def read_records(text: str, where: str) -> tuple[list[Part], list[Unread]]:
+    """Return the records of a file as parts; what is no record, with its line, as unread."""
+    parts: list[Part] = []
+    unread: list[Unread] = []
+    relations: dict[str, list[str]] = {}
+    entities: list[tuple[Element, Mapping[str, Any]]] = []
+    for element in _flattened(elements(text, _LISTS)):
+        place = f"{where}, line {element.line}"
+        value = element.value
+        if element.problem is not None:
+            unread.append(Unread(place, element.problem))
+        elif isinstance(value, str) and value.strip():
+            parts.append(_fact({"text": value}, place, len(parts)))
+        elif not isinstance(value, Mapping):
+            unread.append(Unread(place, "it is no record: an object with a text is expected"))
+        elif value.get("type") == "relation" and {"from", "to"} <= value.keys():
+            line = f"{value.get('relationType') or 'relates to'}: {value['to']}"
+            relations.setdefault(str(value["from"]), []).append(line)
+        elif isinstance(value.get("observations"), list) and isinstance(value.get("name"), str):
+            entities.append((element, value))
+        elif _first(value, _TEXT) is None:
+            unread.append(Unread(place, f"the record has none of the keys {', '.join(_TEXT)}"))
+        else:
+            parts.append(_fact(value, place, len(parts)))
+    for element, value in entities:
+        parts.append(_entity(value, f"{where}, line {element.line}", relations.pop(value["name"], [])))
+    for name in relations:
+        unread.append(Unread(where, f"relations of {name[:60]!r}, which is no entity of this file"))
+    return parts, unread
+
+
+def _flattened(found: Iterable[Element]) -> Iterable[Element]:
+    """Yield the records of lists and of objects that hold one under a known key."""
+    for element in found:
+        value = element.value
+        if isinstance(value, list):
+            yield from (Element(element.line, item) for item in value)
+        elif isinstance(value, Mapping) and isinstance(value.get("entities"), list):
+            yield from (Element(element.line, item) for item in value["entities"])
+            for item in value.get("relations") or []:
+                yield Element(element.line, {"type": "relation", **item} if isinstance(item, Mapping) else item)
+        elif isinstance(value, Mapping) and _first(value, _TEXT) is None and "observations" not in value:
+            inner = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
+            yield from [element] if inner is None else (Element(element.line, item) for item in inner)
+        else:
+            yield element
+
+
+def _fact(value: Mapping[str, Any], place: str, number: int) -> Part:
+    text = str(_first(value, _TEXT)).strip()
+    known = _first(value, _ID)
+    # without an id the text itself is the key: a record that moves within the file stays the same page
+    key = f"id:{known}" if known is not None else f"text:{text[:200]}"
+    title = _first(value, _TITLE)
+    named = str(title).strip() if isinstance(title, str) and title.strip() else title_of(text)
+    return Part(
+        key,
+        named,
+        text + "\n",
+        place,
+        created=moment(_first(value, _CREATED)),
+        updated=moment(_first(value, _UPDATED)),
+        keys=_other_keys(value, {*_TEXT, *_CREATED, *_UPDATED, *_TITLE, "hash", "score"}),
+    )
+
+
+def _entity(value: Mapping[str, Any], place: str, relations: list[str]) -> Part:
+    observed = [str(item).strip() for item in value["observations"] if str(item).strip()]
+    blocks = ["\n".join(f"- {item}" for item in observed)] if observed else []
+    blocks += ["## Relations\n\n" + "\n".join(f"- {item}" for item in relations)] if relations else []
+    kind = value.get("entityType")
+    keys: dict[str, Settable] = {"kind": kind} if isinstance(kind, str) and kind else {}
+    return Part(
+        f"entity:{value['name']}", value["name"].strip() or "entity", "\n\n".join(blocks) + "\n", place, keys=keys
+    )
+
+
+def title_of(text: str) -> str:
+    """Return the first words of a text as a title."""
+    line = next((line.strip(" #*->\t") for line in text.splitlines() if line.strip(" #*->\t")), "untitled")
+    words = line.split()
+    cut = " ".join(words[:_TITLE_WORDS])
+    return cut + ("…" if len(words) > _TITLE_WORDS else "")
+
+
+def moment(value: Any) -> datetime | None:
+    """Return a date of an export: seconds or milliseconds since 1970, or a text in ISO form."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return moment_of(value / 1000 if abs(value) > 1e11 else value)
+    parsed = parse_date(value) if isinstance(value, str) else None
+    return parsed.replace(tzinfo=UTC) if parsed is not None and parsed.tzinfo is None else parsed
+
+
+def _first(value: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    return next((value[key] for key in keys if value.get(key) not in (None, "")), None)
+
+
+def _other_keys(value: Mapping[str, Any], taken: set[str]) -> dict[str, Settable]:
+    """Return what else a record says, as frontmatter keys: simple values, and lists of them."""
+    rest: dict[str, Settable] = {}
+    flat = {**value, **(value["metadata"] if isinstance(value.get("metadata"), Mapping) else {})}
+    for key, given in flat.items():
+        name = {"id": "record_id", "categories": "tags"}.get(key, key)
+        if key in taken or not isinstance(key, str) or name in _OWN or not _KEY.match(name) or name in rest:
+            continue
+        if isinstance(given, str | int | float | bool) and given != "":
+            rest[name] = str(given) if isinstance(given, float) else given
+        elif isinstance(given, list) and given and all(isinstance(item, str | int) for item in given):
+            rest[name] = [str(item) for item in given]
+    return rest

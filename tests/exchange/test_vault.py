@@ -1,0 +1,141 @@
+"""Folders of Markdown become flat fields: names, links, what is left alone, and a second run that adds nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import memoryfield as mf
+from memoryfield.errors import FieldNotFound, QueryError
+from memoryfield.exchange.vault import flat_names
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    for folder in ("Projects", "Daily", ".obsidian"):
+        (root / folder).mkdir(parents=True)
+    (root / "Boat.md").write_text(
+        "---\ntitle: Boat\naliases: [Skiff]\nsource: a book  # mine\n---\n# Boat\n"
+        "See [[Projects/Note One|x]], [[Skiff]], [rel](Projects/Note%20One.md#top), ![[img.png]], [[gone]],\n"
+        "[web](https://example.com/Boat.md) and `[[Boat]]`.\n"
+    )
+    (root / "Projects" / "Note One.md").write_bytes(b"Back to [boat](../Boat.md).\r\nNo newline at the end")
+    (root / "Daily" / "Note One.md").write_text("Beside: [[Note One]]\n")
+    (root / "Broken.md").write_text('---\ntitle: "broken\n---\nx\n')
+    (root / "bytes.md").write_bytes(b"caf\xe9 [[Boat]]\n")
+    (root / "fine-name.md").write_text("fine\n")
+    (root / "img.png").write_bytes(b"\x89PNG")
+    (root / ".obsidian" / "app.md").write_text("hidden\n")
+    return root
+
+
+def test_names_are_flat_links_follow_and_bytes_stay(vault: Path, tmp_path: Path) -> None:
+    plan = mf.import_field(vault, tmp_path / "field")
+    field = mf.open_field(tmp_path / "field")
+    assert field.names() == ["boat", "broken", "bytes", "daily-note-one", "fine-name", "projects-note-one"]
+    boat = field["boat"].body
+    assert "[[projects-note-one|x]], [[boat|Skiff]], [rel](projects-note-one.md#top), ![[img.png]], [[gone]]" in boat
+    assert "[web](https://example.com/Boat.md) and `[[Boat]]`" in boat
+    assert b"source: a book  # mine\n" in field["boat"].raw  # a key of the user's is the user's
+    assert field["projects-note-one"].raw.endswith(b"Back to [boat](boat.md).\r\nNo newline at the end")
+    assert "[[daily-note-one|Note One]]" in field["daily-note-one"].body  # the one beside it, not the other
+    # what cannot be edited comes along as it is
+    assert field["broken"].raw == (vault / "Broken.md").read_bytes()
+    assert field["bytes"].raw == (vault / "bytes.md").read_bytes()
+    assert {(u.where, u.reason.split(" leads")[0]) for u in plan.unread if "link" in u.reason} >= {
+        ("Boat.md", "the link to 'gone'")
+    }
+    assert ("img.png", "it is no Markdown") in {(u.where, u.reason) for u in plan.unread}
+
+
+def test_three_runs_are_as_one_and_edits_are_never_overwritten(vault: Path, tmp_path: Path) -> None:
+    goal = tmp_path / "field"
+    mf.import_field(vault, goal)
+    first = {path.name: path.read_bytes() for path in goal.glob("*.md")}
+    for _ in range(2):
+        plan = mf.import_field(vault, goal)
+        assert plan.counts == {"add": 0, "update": 0, "unchanged": 6, "conflict": 0}
+        assert {path.name: path.read_bytes() for path in goal.glob("*.md")} == first
+    # changed in the source only: updated; edited here only: left; both: a conflict
+    (vault / "Daily" / "Note One.md").write_text("Newer\n")
+    (vault / "fine-name.md").write_text("finer\n")
+    field = mf.open_field(goal)
+    field.edit("fine-name", append="mine\n")
+    field.edit("boat", append="mine\n")
+    plan = mf.import_field(vault, goal)
+    assert {item.name: item.action for item in plan} == {
+        "boat": "unchanged",
+        "broken": "unchanged",
+        "bytes": "unchanged",
+        "daily-note-one": "update",
+        "fine-name": "conflict",
+        "projects-note-one": "unchanged",
+    }
+    assert "Newer" in field["daily-note-one"].body and "mine" in field["fine-name"].body
+    # one step of the history each, and it can be undone
+    assert field.history()[0].verb == "import"
+    field.undo()
+    assert field["daily-note-one"].raw == first["daily-note-one.md"]
+
+
+def test_a_dry_run_writes_nothing_and_says_what_would_be(vault: Path, tmp_path: Path) -> None:
+    plan = mf.import_field(vault, tmp_path / "field", dry_run=True)
+    assert not (tmp_path / "field").exists()
+    assert plan.counts["add"] == 6 and "Daily/Note One.md" in repr(plan)
+    assert len(plan.to_frame()) == 6 and plan.to_dict()["add"] == 6
+    assert "<script" not in plan._repr_html_()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_links_of_the_file_system_are_not_followed(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("outside\n")
+    (vault / "Link.md").symlink_to(tmp_path / "outside.md")
+    (vault / "Loop").symlink_to(vault)
+    plan = mf.import_field(vault, tmp_path / "field")
+    assert len(plan) == 6
+    assert sum("link of the file system" in item.reason for item in plan.unread) == 2
+
+
+def test_another_page_of_that_name_is_never_overwritten(vault: Path, tmp_path: Path) -> None:
+    field = mf.open_field(tmp_path / "field", create=True)
+    field.write("boat", body="mine\n")
+    before = field["boat"].raw
+    plan = mf.import_field(vault, tmp_path / "field")
+    assert field["boat"].raw == before and plan[0].name == "boat-2"
+
+
+def test_secrets_are_told_of_and_never_shown(vault: Path, tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    (vault / "Keys.md").write_text(f"token: {secret}\n")
+    plan = mf.import_field(vault, tmp_path / "field", dry_run=True)
+    assert len(plan.secrets) == 1 and "keys, line" in plan.secrets[0]
+    assert secret not in repr(plan) and secret not in str(plan.to_dict())
+
+
+def test_flat_names_do_not_depend_on_the_order() -> None:
+    paths = ["a/x.md", "b/x.md", "x.md", "B/X.md", "ü/é.md", "日本.md", "con.md", "a b.md", "a-b.md"]
+    names = flat_names(paths)
+    assert names == flat_names(list(reversed(paths)))
+    assert len(set(names.values())) == len(paths)
+    assert names["x.md"] == "x" and names["a/x.md"] == "a-x" and names["a-b.md"] == "a-b"
+
+
+def test_a_flat_folder_of_pages_stays_a_field_byte_for_byte(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.md").write_text("a\n")
+    report = mf.import_field(tmp_path / "one", tmp_path / "two")
+    assert report.added == ("a",) and (tmp_path / "two" / "a.md").read_bytes() == b"a\n"
+
+
+def test_what_is_no_source_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\0\1")
+    with pytest.raises(QueryError, match="no known kind"):
+        mf.import_field(tmp_path / "x.bin", tmp_path / "field")
+    with pytest.raises(FieldNotFound):
+        mf.import_field(tmp_path / "missing.jsonl", tmp_path / "field", kind="records")
+    with pytest.raises(QueryError, match="expected auto"):
+        mf.import_field(tmp_path / "x.bin", tmp_path / "field", kind="other")
+    assert not (tmp_path / "field").exists()
