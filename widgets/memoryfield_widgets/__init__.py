@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoryfield_widgets.panel import Panel
+    from memoryfield_widgets.search import SearchBox
     from memoryfield_widgets.state import State
     from memoryfield_widgets.status import StatusBar
 
@@ -17,11 +18,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Panel": "panel",
+    "SearchBox": "search",
     "State": "state",
     "StatusBar": "status",
 }
 
-__all__ = ["Panel", "State", "StatusBar"]
+__all__ = ["Panel", "SearchBox", "State", "StatusBar"]
 
 
 def __getattr__(name: str) -> Any:
