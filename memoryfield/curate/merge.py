@@ -20,6 +20,7 @@ from memoryfield.curate.survivor import (
     choose_survivor,
     day_of,
     merged_keys,
+    merged_summary,
     source_lines,
     take_source_line,
 )
@@ -71,13 +72,17 @@ def plan_merge(
         weaver.end_with(SOURCES, source_lines(survivor, stays=True, said=[said[0]] if said[0] else []))
     for part in parts[1:]:
         weaver.add(part)
+    keys, key_conflicts = merged_keys(survivor, absorbed)
+    summary = merged_summary(ordered)
+    if summary != " ".join(as_text(survivor.frontmatter.get("summary")).split()):
+        keys = {"summary": summary, **keys}
     for page, line in zip(absorbed, said[1:], strict=True):
         known = {sentence.key for sentence in body_sentences(weaver.text())}
+        known |= {s.key for s in Source("", "", "", summary).sentences()}
         known |= {s.key for s in source_of(survivor, "").sentences()}
         extra = [text for text in (as_text(page.frontmatter.get(key)).strip() for key in ("title", "summary")) if text]
         fresh = [" ".join(text.split()) for text in extra if not _is_known(text, known)]
         weaver.end_with(SOURCES, source_lines(page, stays=False, said=[*fresh, *([line] if line else [])]))
-    keys, key_conflicts = merged_keys(survivor, absorbed)
     names = [page.name for page in absorbed]
     plan = MergePlan(
         directory,

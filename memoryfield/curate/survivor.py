@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memoryfield.curate.blocks import Block, read_blocks, write_blocks
-from memoryfield.curate.sentences import words
+from memoryfield.curate.sentences import sentence_key, split_sentences, words
 from memoryfield.format.dates import date_text, parse_date
 from memoryfield.format.page import Page, as_text
 from memoryfield.format.yamlread import Value
@@ -20,6 +20,8 @@ _SOURCE_LINE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_SOURCE_LINE = 300
+_LONGEST_SUMMARY = 500  # characters
+_STOPS = tuple(".!?…。！？")
 _SHORTEST_TELLING = 4  # letters of a word of a title that says something
 
 
@@ -114,6 +116,28 @@ def merged_keys(survivor: Page, absorbed: Sequence[Page]) -> tuple[dict[str, Val
     fresh = [f"{page.name} {page.uuid}" if page.uuid else page.name for page in absorbed]
     keys[MERGED_FROM] = before + [item for item in fresh if item not in before]
     return {k: v for k, v in keys.items() if survivor.frontmatter.get(k) != v}, tuple(conflicts)
+
+
+def merged_summary(pages: Sequence[Page]) -> str:
+    """Return the summary of the merged page: that of the first page, and what those of the others add, in one line.
+
+    A summary says what a page holds, and it is what a model with a short input reads of a long page. What would make it
+    longer than a few lines is left to the section of sources.
+    """
+    summary = ""
+    for page in pages:
+        own = " ".join(as_text(page.frontmatter.get("summary")).split())
+        keys = _sentence_keys(summary)
+        if not own or set(_sentence_keys(own)) <= set(keys):
+            continue
+        joined = f"{summary if summary.endswith(_STOPS) or not summary else summary + '.'} {own}".strip()
+        if not summary or (len(joined) <= _LONGEST_SUMMARY and _sentence_keys(joined) == keys + _sentence_keys(own)):
+            summary = joined
+    return summary
+
+
+def _sentence_keys(text: str) -> list[str]:
+    return [sentence_key(text[start:end]) for start, end in split_sentences(text)]
 
 
 def day_of(page: Page) -> str:

@@ -479,3 +479,22 @@ def test_every_family_of_the_example_field_merges_without_loss(tmp_path: Path) -
         assert body.count("## Sources") == 1 and all(f"`{page.name}`" in body for page in plan.pages)
         long = [s.key for s in body_sentences(body) if len(s.text.split()) > 6 and not s.text.startswith("Source")]
         assert len(long) == len(set(long)), plan.survivor
+
+
+def test_the_merged_summary_says_what_all_pages_hold(tmp_path: Path) -> None:
+    front = "---\ntitle: {0}\nsummary: {1}\n---\nBody {0} says its own.\n"
+    pages = {
+        "a": front.format("A", "'When the slip is used'"),
+        "b": front.format("B", "'Tides: who decides.'"),
+        "c": front.format("C", "when the slip is used."),
+        "d": front.format("D", "lower case stays out of the line"),
+        "e": front.format("E", "'" + "Long words " * 60 + "'"),
+        "f": "Body without a summary.\n",
+    }
+    plan = _plan(_field(tmp_path / "f", pages), *pages, into="a")
+    assert plan.result.frontmatter["summary"] == "When the slip is used. Tides: who decides."
+    sources = plan.text[plan.text.index("## Sources") :]
+    assert "lower case stays out of the line" in sources and "Long words" in sources and "Tides" not in sources
+    assert plan.account().complete
+    plan = _plan(_field(tmp_path / "g", {"a": pages["f"], "b": pages["b"]}), "a", "b", into="a")
+    assert plan.result.frontmatter["summary"] == "Tides: who decides." and plan.account().complete
