@@ -392,7 +392,7 @@ class Committee:
         estimate = float(self.probabilities()[inside].mean())
         strength = 2 + 0.25 * len(self.answers)  # few: the pairs of one family stand or fall together
         low, high = beta.interval(0.9, 0.5 + strength * estimate, 0.5 + strength * (1 - estimate))
-        return Precision(estimate, float(low), float(high))
+        return Precision(estimate, min(float(low), estimate), max(float(high), estimate))  # skewed near 0 and 1
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

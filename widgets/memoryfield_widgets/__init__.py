@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoryfield_widgets.families import FamilyReview
     from memoryfield_widgets.panel import Panel
     from memoryfield_widgets.search import SearchBox
     from memoryfield_widgets.state import State
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "FamilyReview": "families",
     "Panel": "panel",
     "SearchBox": "search",
     "State": "state",
     "StatusBar": "status",
 }
 
-__all__ = ["Panel", "SearchBox", "State", "StatusBar"]
+__all__ = ["FamilyReview", "Panel", "SearchBox", "State", "StatusBar"]
 
 
 def __getattr__(name: str) -> Any:
