@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pandas
 
+    from memoryfield.curate.editing import EditPlan
     from memoryfield.curate.history import History
     from memoryfield.curate.steps import PruneReport, Step, Steps
     from memoryfield.format.archive import ArchiveReport
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 class FieldPages:
     """What a field can do without any model."""
 
-    def __init__(self, source: PageSource) -> None:
+    def __init__(self, source: PageSource, *, who: str | None = None) -> None:
         self._source = source
-        self._history = keep_history(source) if isinstance(source, PageDirectory) else None
+        self._history = keep_history(source, who=who) if isinstance(source, PageDirectory) else None
 
     @property
     def path(self) -> Path:
@@ -189,6 +190,55 @@ class FieldPages:
             section=section,
             if_sha256=if_sha256,
         )
+
+    def plan_edit(
+        self,
+        page: str | Page,
+        *,
+        raw: bytes | None = None,
+        title: str | None = None,
+        summary: str | None = None,
+        keys: Mapping[str, Any] | None = None,
+        body: str | None = None,
+    ) -> EditPlan:
+        """Return what an edit would make of a page: a diff to look at and ``apply()``; it writes nothing yet.
+
+        Args:
+            page: Page name; or a version that was read before, and then only that version will be overwritten.
+            raw: All the new bytes, as they are; no other change goes with it.
+            title: New title.
+            summary: New summary.
+            keys: Frontmatter keys to set; ``None`` as a value removes the key.
+            body: New body.
+
+        Raises:
+            FrontmatterError: The frontmatter is broken, or the edit would touch other bytes; says where and why.
+            NotEditable: The bytes are not UTF-8, or the uuid would change.
+        """
+        from memoryfield.curate.editing import plan_edit
+
+        directory = self._directory()
+        chosen = page if isinstance(page, Page) else directory.read(page)
+        return plan_edit(chosen, directory, raw=raw, title=title, summary=summary, keys=keys, body=body)
+
+    def draft(
+        self,
+        name: str | None = None,
+        *,
+        title: str | None = None,
+        summary: str | None = None,
+        body: str = "",
+        **keys: Any,
+    ) -> Page:
+        """Return a page as ``write`` would create it; nothing is written, ``put(page.name, page.raw)`` does that.
+
+        Raises:
+            InvalidName: No new page may have that name, or none is given and the title makes none.
+        """
+        from memoryfield.format.names import new_page_name, slug
+
+        chosen = new_page_name(name if name is not None else slug(title or "", self.names()))
+        return Page(chosen, new_page(title=title, summary=summary, body=body, **keys))
 
     def put(self, name: str, raw: bytes, *, if_sha256: str | None = None, replace: bool = False) -> Page:
         """Store the whole bytes of a page as they are and return it.

@@ -266,7 +266,7 @@ class PageDirectory:
             if if_sha256 is not None and page.sha256 != if_sha256.lower():
                 raise PageChanged(f"{page.filename} was changed since it was read; nothing was written: read it again")
             try:
-                raw = _edited(page, asked, body, append, section, now or datetime.now(UTC))
+                raw = edited_bytes(page, asked, body, append, section, now or datetime.now(UTC))
             except FrontmatterError as error:
                 if error.file:
                     raise
@@ -376,7 +376,7 @@ def _refuse_other_uuid(page: Page, incoming: Page) -> None:
         )
 
 
-def _edited(
+def edited_bytes(
     page: Page,
     asked: Mapping[str, Settable],
     body: str | None,
