@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memoryfield.format.page import Page
     from memoryfield.index.embedders.catalogue import load_model, models
     from memoryfield.opening import import_field, open_field, search_fields
-    from memoryfield.study.probe import Probe
+    from memoryfield.study.probe import Probe, Probes
     from memoryfield.study.probefiles import read_probes
 
 _HOMES = {
@@ -22,6 +22,7 @@ _HOMES = {
     "MemoryfieldError": "memoryfield.errors",
     "Page": "memoryfield.format.page",
     "Probe": "memoryfield.study.probe",
+    "Probes": "memoryfield.study.probe",
     "errors": "memoryfield",
     "import_field": "memoryfield.opening",
     "load_ipython_extension": "memoryfield.magics",
@@ -38,6 +39,7 @@ __all__ = [
     "MemoryfieldError",
     "Page",
     "Probe",
+    "Probes",
     "errors",
     "import_field",
     "load_model",
