@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memoryfield.field.curation import FieldCuration
 from memoryfield.format.page import Page
+from memoryfield.progress import ProgressBar
 
 if TYPE_CHECKING:
     from memoryfield.index.embedders import Embedder
+    from memoryfield.retrieve.search import SearchTarget
+    from memoryfield.study.comparison import Comparison
+    from memoryfield.study.evaluate import GateLike, RetrieverLike
+    from memoryfield.study.evaluation import Evaluation
+    from memoryfield.study.groups import GroupsLike
     from memoryfield.study.layout import Layout
+    from memoryfield.study.probe import Probe
 
 
 class FieldStudies(FieldCuration):
@@ -26,6 +34,8 @@ class FieldStudies(FieldCuration):
         min_dist: float = 0.1,
         random_state: int = 42,
         engine: str = "umap-learn",
+        after: Layout | None = None,
+        describe: bool = True,
         progress: bool | Callable[[int, int], None] = True,
     ) -> Layout:
         """Return a map of the pages: PCA below 15 pages, else UMAP; the same input gives the same map.
@@ -38,6 +48,8 @@ class FieldStudies(FieldCuration):
             min_dist: UMAP's smallest distance of points.
             random_state: Seed.
             engine: ``umap-learn``, or ``fastumap`` where installed.
+            after: An earlier map: its pages stay where they are, new and changed ones are placed among their nearest.
+            describe: Read the pages for titles and keys; without it a figure shows names only.
             progress: Show a bar while embedding; or a function of pages done and pages to do.
         """
         from memoryfield.study.layout import layout
@@ -53,7 +65,124 @@ class FieldStudies(FieldCuration):
             min_dist=min_dist,
             random_state=random_state,
             engine=engine,
-            pages={page.name: _described(page) for page in self.pages()},
+            pages={page.name: _described(page) for page in self.pages()} if describe else None,
+            after=after,
+        )
+
+    def evaluate(
+        self,
+        probes: Iterable[Probe] | str | os.PathLike[str],
+        retrievers: Sequence[RetrieverLike] = ("vector", "keyword", "hybrid"),
+        ks: Sequence[int] = (1, 3, 5, 10),
+        *,
+        families: GroupsLike | None = None,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        gate: float | GateLike | Mapping[str, float | GateLike] | None = None,
+        depth: int = 100,
+        timed: int = 20,
+        resamples: int = 2000,
+        confidence: float = 0.95,
+        seed: int = 0,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Evaluation:
+        """Return how well search surfaces the pages that answer the probes, with intervals.
+
+        Args:
+            probes: ``mf.read_probes(path)``, or the path. Unanswerable ones tell how well answers can be told from
+                none: recall and ranks are of the others.
+            retrievers: ``vector``, ``keyword``, ``hybrid``, ``hashed`` (vectors of hashed words, a baseline), or a
+                label with settings: ``("content", {"retriever": "vector", "recipe": "content", "model": ...})``.
+            ks: For recall@k. A k above the number of pages gives the share that was found at all.
+            families: Pages that say the same, for the family figures: ``field.families()``, a mapping of page names
+                to families, or a CSV file with the columns ``page`` and ``family``.
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            gate: What says that nothing here answers a question: a gate of the field, or a score of the retriever;
+                one for all retrievers, or a mapping by label. By default, where there are unanswerable probes, the
+                score that keeps 90 % of the answerable ones.
+            depth: How many pages of each ranking are looked at; a gold page further down is not found.
+            timed: How many probes are also asked one by one, for the times.
+            resamples: Resamples of the bootstrap.
+            confidence: Of the intervals.
+            seed: Of the bootstrap and the tests.
+            progress: Show a bar while pages are embedded; or a function of pages done and pages to do.
+
+        Raises:
+            QueryError: No probes, two of one id, no such retriever, or a setting out of range.
+            RowError: The file of probes or families cannot be read; says which line.
+            ModelNotReady: A model cannot be loaded; ``keyword`` needs none.
+        """
+        from memoryfield.study.evaluate import evaluate
+        from memoryfield.study.probefiles import read_probes
+
+        asked = read_probes(probes) if isinstance(probes, (str, os.PathLike)) else probes
+
+        with ProgressBar(progress) as report:
+
+            def target_of(retriever: str, own_model: Any, own_recipe: str | None) -> SearchTarget:
+                wanted = model if own_model is None else own_model
+                target = self.search_target(retriever, model=wanted, recipe=own_recipe or recipe)
+                if target.vectors is not None:
+                    target.vectors.sync(verify=False, progress=report)
+                return target
+
+            return evaluate(
+                target_of,
+                asked,
+                retrievers,
+                ks,
+                families=families,
+                gate=gate,
+                depth=depth,
+                timed=timed,
+                resamples=resamples,
+                confidence=confidence,
+                seed=seed,
+                snapshot=self._source.snapshot,
+            )
+
+    def compare(
+        self,
+        models: Sequence[str | os.PathLike[str] | Embedder],
+        *,
+        recipes: Sequence[str] | None = None,
+        dimensions: Sequence[int] | None = None,
+        k: int = 10,
+        families: bool = False,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Comparison:
+        """Compare embedding models on this field: where their spaces agree, where not, and what each costs.
+
+        Each space's index is kept, so that an interrupted comparison goes on where it stopped. A model that fails
+        stands in ``failed`` of the result and the others go on.
+
+        Args:
+            models: Names, folders or embedders, such as ``["all-MiniLM-L6-v2", "hashing-1024"]``.
+            recipes: Recipes to compare, this field's own by default.
+            dimensions: Lengths to cut the vectors to, for models that were trained for it (nomic: 768, 512, 256, 128
+                and 64); the others stay whole and a note says so.
+            k: Neighbours that count as near.
+            families: Also find the families of each space and say how far they agree; slow on large fields.
+            progress: Show a bar while embedding; or a function of pages done and pages to do, for each space in turn.
+
+        Raises:
+            QueryError: No models, an unknown recipe, or a *k* or dimension that is not above 0.
+        """
+        from memoryfield.curate.reviews import Reviews
+        from memoryfield.study.compare import compare
+
+        return compare(
+            self._source,
+            models,
+            load=self.embedder,
+            backend=self._backend,
+            recipes=(self._recipe,) if recipes is None else recipes,
+            dimensions=dimensions,
+            k=k,
+            families=families,
+            reviews=Reviews.load(self.path) if families else None,
+            progress=progress,
         )
 
 
