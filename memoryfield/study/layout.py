@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from memoryfield import places
 from memoryfield.display import Table, plain
 from memoryfield.errors import QueryError
+from memoryfield.study.placing import placed, row_digests
 
 if TYPE_CHECKING:
     import pandas
@@ -49,6 +50,7 @@ class Layout:
         recipe: Recipe of the vectors.
         parameters: Settings that the coordinates depend on.
         pages: For each page what a figure shows of it: title, summary and other keys of the frontmatter.
+        digests: For each page one of its vector, by which a later map sees what changed.
     """
 
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class Layout:
     recipe: str
     parameters: Mapping[str, Any]
     pages: Sequence[Mapping[str, str]] = ()
+    digests: Sequence[bytes] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -122,6 +125,7 @@ def layout(
     random_state: int = 42,
     engine: str = "umap-learn",
     pages: Mapping[str, Mapping[str, str]] | None = None,
+    after: Layout | None = None,
 ) -> Layout:
     """Place pages in two dimensions.
 
@@ -136,9 +140,12 @@ def layout(
         random_state: Seed.
         engine: ``umap-learn``, or ``fastumap`` where it is installed (no compilation at the first call).
         pages: Title, summary and other keys by name, for the figure.
+        after: An earlier map of the same model and recipe: its pages stay where they are, new and changed ones are
+            placed among their nearest, and the method and settings are those of that map.
 
     Raises:
-        QueryError: An unknown method or engine, UMAP for fewer than four pages, or a setting out of range.
+        QueryError: An unknown method or engine, UMAP for fewer than four pages, a setting out of range, or an earlier
+            map of other vectors.
     """
     if method not in METHODS:
         raise QueryError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
@@ -149,6 +156,17 @@ def layout(
     order = sorted(range(len(names)), key=lambda i: names[i])
     ordered = tuple(names[i] for i in order)
     rows = np.ascontiguousarray(matrix[order], dtype=np.float32)
+    digests = row_digests(rows)
+    described = [dict((pages or {}).get(name, {})) for name in ordered]
+    if after is not None:
+        if (after.model_code, after.recipe) != (model_code, recipe):
+            raise QueryError(
+                f"the earlier map is of {after.model_code} ({after.recipe}), this one of {model_code} ({recipe}); "
+                "places cannot be kept across models"
+            )
+        kept = placed(ordered, rows, digests, after.names, after.xy, after.digests)
+        if kept is not None:
+            return Layout(ordered, kept, after.method, model_code, recipe, after.parameters, described, digests)
     if method == "auto":
         method = "pca" if len(ordered) < FEWEST_FOR_UMAP else "umap"
     if method == "umap" and len(ordered) < 4:
@@ -163,8 +181,7 @@ def layout(
         xy = _pca(rows) if method == "pca" else _umap(rows, n_neighbors, min_dist, random_state, engine)
         if method == "umap":  # PCA is quicker than the file
             _write_cache(cache, xy)
-    described = [dict((pages or {}).get(name, {})) for name in ordered]
-    return Layout(ordered, xy, method, model_code, recipe, parameters, described)
+    return Layout(ordered, xy, method, model_code, recipe, parameters, described, digests)
 
 
 def _pca(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -172,12 +189,17 @@ def _pca(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     xy = np.zeros((count, 2), dtype=np.float32)
     if count < 2:
         return xy
-    centred = (rows - rows.mean(axis=0)).astype(np.float64)
-    u, s, vt = np.linalg.svd(centred, full_matrices=False)
-    parts = min(2, len(s))
+    centred = rows - rows.mean(axis=0)
+    parts = min(2, *rows.shape)
+    if count > rows.shape[1]:
+        # many rows: the axes are the eigenvectors of their products, several times as fast as decomposing the rows
+        _, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+        axes = vectors.T[::-1][:parts]
+    else:
+        axes = np.linalg.svd(centred.astype(np.float64), full_matrices=False)[2][:parts]
     # the sign of a component is arbitrary: its largest loading is made positive
-    signs = np.sign(vt[np.arange(parts), np.abs(vt[:parts]).argmax(axis=1)])
-    xy[:, :parts] = u[:, :parts] * s[:parts] * np.where(signs == 0, 1, signs)
+    signs = np.sign(axes[np.arange(parts), np.abs(axes).argmax(axis=1)])
+    xy[:, :parts] = centred @ (axes * np.where(signs == 0, 1, signs)[:, None]).T
     return xy
 
 
