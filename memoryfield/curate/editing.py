@@ -12,6 +12,7 @@ from memoryfield.errors import QueryError
 from memoryfield.format.arguments import check_keys, check_raw, check_texts
 from memoryfield.format.changes import Change
 from memoryfield.format.directory import PageDirectory, edited_bytes
+from memoryfield.format.edit import set_text
 from memoryfield.format.page import LONGEST_EMBEDDED, Page
 from memoryfield.format.yamlwrite import Settable
 
@@ -85,6 +86,7 @@ def plan_edit(
     directory: PageDirectory,
     *,
     raw: bytes | None = None,
+    text: str | None = None,
     title: str | None = None,
     summary: str | None = None,
     keys: Mapping[str, Settable] | None = None,
@@ -97,6 +99,7 @@ def plan_edit(
         page: The version that was read.
         directory: The field.
         raw: All the new bytes, as they are; no other change goes with it.
+        text: The whole new text; lines that stay keep their line ends. No other change goes with it.
         title: New title.
         summary: New summary.
         keys: Frontmatter keys to set; None as a value removes the key.
@@ -108,12 +111,16 @@ def plan_edit(
         FrontmatterError: The frontmatter is broken, or the edit would touch other bytes.
         NotEditable: The page is not UTF-8, or the uuid would change.
     """
-    parts = [name for name, value in (("title", title), ("summary", summary), ("keys", keys), ("body", body)) if value]
+    given = {"raw": raw, "text": text, "title": title, "summary": summary, "keys": keys, "body": body}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1 and ("raw" in named or "text" in named):
+        raise QueryError(f"{named[0]} is the whole page; give no {named[1]} besides")
     if raw is not None:
-        if parts:
-            raise QueryError(f"raw is the whole page; give no {parts[0]} besides")
         check_raw(raw)
         return EditPlan(page, Page(page.name, raw), directory)
+    if text is not None:
+        check_texts(text=text)
+        return EditPlan(page, Page(page.name, set_text(page.raw, text)), directory)
     check_texts(title=title, summary=summary, body=body)
     check_keys(keys)
     asked = dict(keys or {}) | {k: v for k, v in (("title", title), ("summary", summary)) if v is not None}

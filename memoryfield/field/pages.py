@@ -196,6 +196,7 @@ class FieldPages:
         page: str | Page,
         *,
         raw: bytes | None = None,
+        text: str | None = None,
         title: str | None = None,
         summary: str | None = None,
         keys: Mapping[str, Any] | None = None,
@@ -206,6 +207,7 @@ class FieldPages:
         Args:
             page: Page name; or a version that was read before, and then only that version will be overwritten.
             raw: All the new bytes, as they are; no other change goes with it.
+            text: The whole new text, frontmatter included; lines that stay keep their line ends.
             title: New title.
             summary: New summary.
             keys: Frontmatter keys to set; ``None`` as a value removes the key.
@@ -219,7 +221,7 @@ class FieldPages:
 
         directory = self._directory()
         chosen = page if isinstance(page, Page) else directory.read(page)
-        return plan_edit(chosen, directory, raw=raw, title=title, summary=summary, keys=keys, body=body)
+        return plan_edit(chosen, directory, raw=raw, text=text, title=title, summary=summary, keys=keys, body=body)
 
     def draft(
         self,

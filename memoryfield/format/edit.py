@@ -136,6 +136,16 @@ def set_body(raw: bytes, body: str) -> bytes:
     return head + content
 
 
+def set_text(raw: bytes, text: str) -> bytes:
+    """Return the page with another text, frontmatter included; a BOM and the line ends of lines that stay are kept.
+
+    Raises:
+        NotEditable: The page is not UTF-8.
+    """
+    old = _decoded(raw).removeprefix("\ufeff")
+    return (BOM if raw.startswith(BOM) else b"") + _encoded(_merged(old, text, line_end(raw)))
+
+
 def append(raw: bytes, text: str) -> bytes:
     """Return the page with a paragraph added at its end, apart from what stands there.
 
@@ -288,4 +298,4 @@ def _same_front(raw: bytes, front: Frontmatter, result: bytes) -> None:
         raise NotEditable("the new text would be read as part of the frontmatter; change it in a text editor")
 
 
-__all__ = ["BOM", "append", "new_page", "one_line", "replace_section", "set_body", "set_keys"]
+__all__ = ["BOM", "append", "new_page", "one_line", "replace_section", "set_body", "set_keys", "set_text"]

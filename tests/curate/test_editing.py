@@ -59,6 +59,18 @@ def test_raw_bytes_are_taken_as_they_are(field: mf.MemoryField) -> None:
         field.plan_edit("winch", raw=b"---\nuuid: other\n---\n").apply()
 
 
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_the_whole_text_keeps_a_bom_and_the_line_ends_of_lines_that_stay(field: mf.MemoryField, bom: bytes) -> None:
+    field.put("winch", bom + TEXT.encode(), replace=True)
+    page = field.read("winch")
+    shown = page.text.replace("\r\n", "\n")  # as a text field of a browser gives it back
+    assert not field.plan_edit(page, text=shown).changes
+    plan = field.plan_edit(page, text=shown.replace("green", "red"))
+    assert plan.after.raw == bom + TEXT.replace("green", "red").encode()
+    with pytest.raises(NotEditable, match="surrogate"):
+        field.plan_edit(page, text="\ud800")
+
+
 def test_a_draft_is_the_page_that_write_would_make(field: mf.MemoryField) -> None:
     draft = field.draft(title="Winch", summary="S", body="Text", tags=["a"])
     assert draft.name == "winch-2"
