@@ -14,7 +14,8 @@ from memoryfield.errors import EmbeddingFailed, QueryError
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.index import schema, store
 from memoryfield.index.connections import Stamp
-from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, as_float32, top_k
+from memoryfield.index.matrix import MANY_ROWS, FloatArray, RowArray, SignBits, as_float32, best_rows, top_k
+from memoryfield.index.passagestore import PAGE_SHARE, PassageMatrix
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Vectors:
         digest: Tells one set of pages and contents from another, with the model and recipe; hexadecimal.
         bad_rows: Rows that were left out, by page name, and why.
         stamp: State of the file that they were read from.
+        passages: Several vectors a page, in an index of recipe ``passages``; a page's score then is mostly its best
+            passage's.
     """
 
     names: tuple[str, ...]
@@ -43,6 +46,7 @@ class Vectors:
     digest: str = ""
     bad_rows: Mapping[str, str] = field(default_factory=dict)
     stamp: Stamp | None = None
+    passages: PassageMatrix | None = None
     _memo: _Memo = field(default_factory=_Memo)
 
     def __repr__(self) -> str:
@@ -108,11 +112,51 @@ class Vectors:
         if not 0.0 < length < np.inf:
             raise EmbeddingFailed("the question's vector is zero or not finite: the model cannot place it.")
         rows = None if among is None else self.rows(among)
-        found, scores = top_k(
-            self.matrix, query / np.float32(length), k, rows=rows, bits=None if exact else self._bits()
-        )
+        query = query / np.float32(length)
+        if self.passages is not None:
+            found, scores = best_rows(self.page_scores(query), rows, k)
+        else:
+            found, scores = top_k(self.matrix, query, k, rows=rows, bits=None if exact else self._bits())
         names = self.names
         return [names[row] for row in found.tolist()], scores
+
+    def page_scores(self, queries: FloatArray) -> FloatArray:
+        """Return the score of every page: (dimensions,) or (n, dimensions) unit rows -> (n_pages,) or (n, n_pages)."""
+        scores: FloatArray = queries @ self.matrix.T
+        if self.passages is None:
+            return scores
+        best = self.passages.best(queries @ self.passages.matrix.T)
+        return _blended(scores, best)
+
+    def rescored(self, rows: RowArray, query: FloatArray) -> tuple[RowArray, FloatArray]:
+        """Return rows with their scores, best first, equal ones by row.
+
+        A product over a matrix may round equal rows differently; here each row is worked out in the same way, so that
+        equal pages have equal scores, and one question the same ranking alone or among many.
+
+        Args:
+            rows: Numbers of pages, ascending.
+            query: (dimensions,) float32, a unit vector.
+        """
+        scores = np.einsum("ij,j->i", self.matrix[rows], query)
+        if self.passages is not None and len(rows):
+            chosen, begins = self.passages.of(rows)
+            products = np.einsum("ij,j->i", self.passages.matrix[chosen], query)
+            scores = _blended(scores, np.maximum.reduceat(products, begins))
+        best = np.argsort(-scores, kind="stable")
+        return rows[best], scores[best]
+
+    def best_span(self, name: str, vector: FloatArray) -> tuple[int, int] | None:
+        """Return where the passage that is nearest to *vector* stands in a page's body; None for a page with one."""
+        row = self.positions.get(name)
+        if self.passages is None or row is None:
+            return None
+        first, last = self.passages.offsets[row : row + 2].tolist()
+        if last - first < 2:
+            return None
+        products = np.einsum("ij,j->i", self.passages.matrix[first:last], vector)
+        start, end = self.passages.spans[first + int(np.argmax(products))].tolist()
+        return start, end
 
     def equal(self) -> tuple[tuple[str, ...], ...]:
         """Return groups of pages that have one and the same vector, sorted (FORMAT X7)."""
@@ -125,6 +169,11 @@ class Vectors:
                 for row in rows:
                     groups.setdefault(self.matrix[row].tobytes(), []).append(self.names[row])
         return tuple(sorted(tuple(group) for group in groups.values() if len(group) > 1))
+
+
+def _blended(page: FloatArray, best: FloatArray) -> FloatArray:
+    """Return page scores; a page with one passage keeps its own cosine to the bit, or nearly."""
+    return np.float32(1.0 - PAGE_SHARE) * best + np.float32(PAGE_SHARE) * page
 
 
 def load_vectors(

@@ -140,13 +140,13 @@ def top_k(
     if k <= 0 or available == 0:
         return np.empty(0, np.intp), np.empty(0, np.float32)
     if rows is not None and available <= _GATHER:
-        return _best(matrix[rows] @ query, rows, k)
+        return best_rows(matrix[rows] @ query, rows, k)
     if bits is not None:
         chosen = _likely(matrix, query, k, rows, bits)
         if chosen is not None:
-            return _best(matrix[chosen] @ query, chosen, k)
+            return best_rows(matrix[chosen] @ query, chosen, k)
     scores = matrix @ query
-    return _best(scores if rows is None else scores[rows], rows, k)
+    return best_rows(scores if rows is None else scores[rows], rows, k)
 
 
 def _likely(matrix: FloatArray, query: FloatArray, k: int, rows: RowArray | None, bits: SignBits) -> RowArray | None:
@@ -171,7 +171,7 @@ def _likely(matrix: FloatArray, query: FloatArray, k: int, rows: RowArray | None
     return likely if rows is None else rows[likely]
 
 
-def _best(scores: FloatArray, rows: RowArray | None, k: int) -> tuple[RowArray, FloatArray]:
+def best_rows(scores: FloatArray, rows: RowArray | None, k: int) -> tuple[RowArray, FloatArray]:
     """Pick the k best of *scores*; ``rows`` names the row of each."""
     if k < len(scores):
         least = np.partition(scores, len(scores) - k)[len(scores) - k]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 PAGE = "page"  # the specification's: the file as it stands, frontmatter included
 CONTENT = "content"  # title, summary and body, without keys that only machines read
-RECIPES = (PAGE, CONTENT)
+PASSAGES = "passages"  # several texts of a longer page; see ``passages.py``
+RECIPES = (PAGE, CONTENT, PASSAGES)
 SPEC_LIMIT = 8192  # bytes that need to be embedded (FORMAT P4, X5)
 
 
@@ -33,6 +34,8 @@ def check_recipe(recipe: str) -> str:
 def recipe_text(recipe: str, page: Page) -> str:
     """Return the text to embed for *page*, without any prefix (FORMAT X5).
 
+    A page has one text here, also under ``passages``, where it is the text of ``page``.
+
     The cut at 8192 bytes may fall inside a character; what is left of it is dropped, as are bytes that are no UTF-8.
 
     Raises:
@@ -43,11 +46,13 @@ def recipe_text(recipe: str, page: Page) -> str:
 
 def cut_bytes(recipe: str, page: Page) -> int:
     """Return how many bytes of the recipe's whole text are past the limit and so not embedded."""
+    if recipe == PASSAGES:  # a longer page has more of them
+        return 0
     return max(0, len(_whole(recipe, page)) - SPEC_LIMIT)
 
 
 def _whole(recipe: str, page: Page) -> bytes:
-    if check_recipe(recipe) == PAGE:
+    if check_recipe(recipe) in (PAGE, PASSAGES):
         return page.raw
     written = (page.frontmatter.get("title"), page.frontmatter.get("summary"))
     parts = [value.strip() for value in written if isinstance(value, str)] + [page.body.strip()]

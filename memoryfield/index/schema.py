@@ -1,8 +1,9 @@
 """What a vector index file says it is: its tables, and whose vectors it holds (FORMAT X2, X4, X6).
 
 The table ``pages`` is the specification's. Ours beside it are ``meta`` (whose vectors these are), ``sync_state`` (the
-content and the stat data that each row was made from) and ``refused`` (pages that the model gave no usable vector for).
-None of ours is needed to read a file.
+content and the stat data that each row was made from) and ``refused`` (pages that the model gave no usable vector for);
+in a file of recipe ``passages`` also ``passages``, beside one vector a page as in any other file. None of ours is
+needed to read a file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memoryfield.errors import ForeignIndex, ModelMismatch, NewerSchema
+from memoryfield.index.recipes import PASSAGES
 
 SCHEMA_VERSION = 1
 _COLUMNS = [
@@ -40,10 +42,15 @@ _OURS = (
     " seen_ns INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS refused (filename TEXT PRIMARY KEY, sha256_hash BLOB NOT NULL, reason TEXT NOT NULL)",
 )
+_PASSAGES = (
+    "CREATE TABLE IF NOT EXISTS passages (filename TEXT PRIMARY KEY, sha256_hash BLOB NOT NULL,"
+    " spans BLOB NOT NULL, embeddings BLOB NOT NULL)"
+)
 _OUR_COLUMNS = {
     "meta": ["key", "value"],
     "sync_state": ["filename", "sha256_hash", "size", "mtime_ns", "ctime_ns", "inode", "seen_ns"],
     "refused": ["filename", "sha256_hash", "reason"],
+    "passages": ["filename", "sha256_hash", "spans", "embeddings"],
 }
 
 
@@ -120,7 +127,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> Meta | None:
     for kind, name, table, rootpage, _ in objects:
         if kind in ("trigger", "view"):
             raise _foreign(path, f"it holds a {kind} ({str(name)[:60]!r})")
-        if table in ("pages", "meta", "sync_state", "refused"):
+        if table in ("pages", *_OUR_COLUMNS):
             if kind == "table" and not rootpage:
                 raise _foreign(path, f"its table {table!r} is a virtual table")
             if kind == "index" and not str(name).startswith("sqlite_autoindex_"):
@@ -210,9 +217,9 @@ def has_table(connection: sqlite3.Connection, name: str) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
-def prepare(connection: sqlite3.Connection) -> None:
+def prepare(connection: sqlite3.Connection, recipe: str) -> None:
     """Make the tables that are missing."""
-    for statement in (_PAGES, *_OURS):
+    for statement in (_PAGES, *_OURS, *([_PASSAGES] if recipe == PASSAGES else [])):
         connection.execute(statement)
 
 

@@ -15,6 +15,8 @@ from memoryfield.format.dates import clamped_ns
 from memoryfield.format.snapshot import RACY_WINDOW_NS, Entry
 from memoryfield.index import schema
 from memoryfield.index.connections import Stamp
+from memoryfield.index.passagestore import read_passages
+from memoryfield.index.recipes import PASSAGES
 from memoryfield.index.schema import HasVectors, Meta, check_model, check_schema, mismatch
 
 FLOAT32 = np.dtype("<f4")
@@ -121,6 +123,9 @@ def read_state(
     for block in read_blocks(connection, path, model, recipe, has_meta=meta is not None):
         bad.update(block.misshapen)
         bad.update((block.filenames[number], why) for number, why in unusable(block.vectors).items())
+    if recipe == PASSAGES:
+        lacking = read_passages(connection, model.dimensions)[1]
+        bad.update((filename, why) for filename, why in lacking.items() if filename in modified)
     return State(stamp, meta, current, racy, refused, bad, modified)
 
 

@@ -30,7 +30,16 @@ from memoryfield.index.comparison import Comparison, compare, modified_text, pag
 from memoryfield.index.connections import Stamp, make_directory, writing
 from memoryfield.index.donors import donated_vectors
 from memoryfield.index.matrix import as_float32
-from memoryfield.index.recipes import recipe_text
+from memoryfield.index.passages import Passage, cut_page, passage_limit
+from memoryfield.index.passagestore import (
+    PassageRow,
+    copy_passages,
+    drop_orphans,
+    page_vector,
+    passage_row,
+    write_passages,
+)
+from memoryfield.index.recipes import PASSAGES, recipe_text
 from memoryfield.index.report import SyncReport
 
 if TYPE_CHECKING:
@@ -86,6 +95,7 @@ class Sync:
     _embedded: int = 0
     _notes: list[str] = field(default_factory=list)
     _meta: schema.Meta | None = None
+    _passages: dict[str, PassageRow] = field(default_factory=dict)
 
     def run(self) -> SyncReport:
         """Do it all."""
@@ -169,6 +179,8 @@ class Sync:
         entry = self.snapshot.entries[filename]
         if not self._may_write(connection, filename, entry.sha256):
             return False
+        if self.recipe == PASSAGES and not copy_passages(connection, filename, like, entry.sha256):
+            return False
         done = store.copy_row(connection, filename, like, entry.sha256, self._modified_text(filename, entry))
         if done:
             store.write_seen(connection, [(filename, entry)], self.snapshot.taken_ns)
@@ -177,6 +189,8 @@ class Sync:
     def _take_donated(self, to_embed: list[str]) -> list[str]:
         """Use the vectors that came with a field which cannot be written, where they are of the same content (A3)."""
         if not self.source.read_only and self.path.parent == self.source.path:
+            return to_embed
+        if self.recipe == PASSAGES:  # a donor's row has one vector
             return to_embed
         wanted = {self.snapshot.entries[name].sha256 for name in to_embed}
         donated, note = donated_vectors(self.source, self.path, self.embedder, self.recipe, wanted)
@@ -225,9 +239,43 @@ class Sync:
 
     def _embed(self, pages: Sequence[Page]) -> tuple[dict[str, bytes], dict[str, str]]:
         """Return the vectors as stored, and for the pages without a usable one why; both by filename."""
-        texts: dict[str, list[str]] = {}  # equal texts are embedded once
+        if self.recipe == PASSAGES:
+            return self._embed_passages(pages)
+        return self._embed_texts({page.filename: recipe_text(self.recipe, page) for page in pages})
+
+    def _embed_passages(self, pages: Sequence[Page]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Return the vectors of whole pages, and keep those of their passages for writing.
+
+        Of a page with several passages those that the model cannot place are left out.
+        """
+        limit = passage_limit(self.embedder.max_tokens)
+        cut: dict[str, list[Passage]] = {}
         for page in pages:
-            texts.setdefault(recipe_text(self.recipe, page), []).append(page.filename)
+            cut[page.filename], more = cut_page(page, limit, self.embedder.document_prefix)
+            if more:
+                self._notes.append(f"{page.name}: only the first {len(cut[page.filename]):,} passages are embedded")
+        texts = {f"{number}/{name}": piece.text for name, cuts in cut.items() for number, piece in enumerate(cuts)}
+        found, refused = self._embed_texts(texts)
+        vectors: dict[str, bytes] = {}
+        problems: dict[str, str] = {}
+        for page in pages:
+            name = page.filename
+            placed = [number for number in range(len(cut[name])) if f"{number}/{name}" in found]
+            if not placed:
+                problems[name] = refused[f"0/{name}"]
+                continue
+            joined = b"".join(found[f"{number}/{name}"] for number in placed)
+            rows = np.frombuffer(joined, store.FLOAT32).reshape(len(placed), -1).astype(np.float32)
+            vectors[name] = page_vector(rows).astype(store.FLOAT32).tobytes()
+            spans = [(cut[name][number].start, cut[name][number].end) for number in placed]
+            self._passages[name] = passage_row(name, bytes.fromhex(page.sha256), spans, rows)
+        return vectors, problems
+
+    def _embed_texts(self, given: Mapping[str, str]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Return the vectors as stored, and for the texts without a usable one why; both by the name of the text."""
+        texts: dict[str, list[str]] = {}  # equal texts are embedded once
+        for name, text in given.items():
+            texts.setdefault(text, []).append(name)
         ordered = sorted(texts, key=len)  # texts of one length side by side: models pad the shorter ones of a batch
         vectors: dict[str, bytes] = {}
         problems: dict[str, str] = {}
@@ -302,6 +350,9 @@ class Sync:
                 else:
                     self._waiting.append(row.filename)
             store.write_rows(connection, [row for row in written if row.embedding])
+            kept = [self._passages.pop(row.filename) for row in written if row.filename in self._passages]
+            if kept:
+                write_passages(connection, kept)
             for row in written:
                 if not row.embedding:
                     store.write_refused(connection, row.filename, row.sha256, problems[row.filename])
@@ -356,7 +407,7 @@ class Sync:
         """Open one short write; afterwards ``meta`` says who wrote last."""
         make_directory(self.path.parent)
         with writing(self.path, create=True) as (connection, counter):
-            schema.prepare(connection)
+            schema.prepare(connection, self.recipe)
             meta = schema.check_schema(connection, self.path)
             if meta is not None:
                 schema.check_model(meta, self.path, self.embedder, self.recipe)
@@ -366,6 +417,8 @@ class Sync:
             if meta is None or meta.counter != before or self._counter < 0:  # in WAL mode the count says nothing
                 store.reconcile(connection)
             yield connection
+            if self.recipe == PASSAGES:
+                drop_orphans(connection)
             told = counter if self._verified else -1
             self._meta = schema.next_meta(meta, self.embedder, self.recipe, told)
             schema.write_meta(connection, self._meta)

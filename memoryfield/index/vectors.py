@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Collection
@@ -26,7 +27,8 @@ from memoryfield.index.connections import FileWatch, Stamp, gate, reading, remov
 from memoryfield.index.files import IndexState, default_index_path, index_filename, inspect_index
 from memoryfield.index.loaded import Vectors, load_vectors
 from memoryfield.index.matrix import FloatArray
-from memoryfield.index.recipes import PAGE, check_recipe
+from memoryfield.index.passagestore import gather_passages, read_passages
+from memoryfield.index.recipes import PAGE, PASSAGES, check_recipe
 from memoryfield.index.report import SyncReport
 from memoryfield.index.syncing import Progress, Sync
 
@@ -240,9 +242,17 @@ class VectorIndex:
                 else:
                     self._check_name()
                 blocks = store.read_blocks(connection, self.path, self.embedder, self.recipe, has_meta=meta is not None)
-                return load_vectors(store.filenames(connection), blocks, self.embedder, stamp)
+                found = load_vectors(store.filenames(connection), blocks, self.embedder, stamp)
+                return self._with_passages(found, connection) if self.recipe == PASSAGES else found
         except FileNotFoundError:
             return self._none(None)
+
+    def _with_passages(self, found: Vectors, connection: sqlite3.Connection) -> Vectors:
+        held, bad = read_passages(connection, self.embedder.dimensions)
+        passages = gather_passages(found.names, found.matrix, held, PAGE_SUFFIX)
+        lacking = {filename.removesuffix(PAGE_SUFFIX): why for filename, why in bad.items()}
+        here = {name: why for name, why in lacking.items() if name in found.positions}
+        return replace(found, passages=passages, bad_rows={**here, **found.bad_rows})
 
     def _check_name(self) -> None:
         """Make sure that a file which does not say whose vectors it holds has the name for ours (FORMAT X1, X6)."""

@@ -21,7 +21,7 @@ from memoryfield.index.termscores import TermScores
 from memoryfield.index.words import query_terms
 from memoryfield.retrieve.filters import page_filter
 from memoryfield.retrieve.fusion import reciprocal_rank_fusion
-from memoryfield.retrieve.search import SearchTarget, check_targets, fused_depth, model_of, prepare, rescored
+from memoryfield.retrieve.search import SearchTarget, check_targets, fused_depth, model_of, prepare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,7 +203,7 @@ class _Run:
     def _block(self, numbers: range) -> Iterator[Ranked]:
         products = None
         if self.vectors is not None and self.embedded is not None:
-            products = self.embedded[numbers.start : numbers.stop] @ self.vectors.matrix.T
+            products = self.vectors.page_scores(self.embedded[numbers.start : numbers.stop])
         fused = fused_depth(self.depth)
         for number in numbers:
             row = None if products is None else products[number - numbers.start]
@@ -222,7 +222,7 @@ class _Run:
         chosen = np.arange(len(products))
         if depth < len(products):
             chosen = np.flatnonzero(products >= np.partition(products, -depth)[-depth] - _ROUNDING)
-        rows, scores = rescored(self.vectors.matrix, chosen, self.embedded[number])
+        rows, scores = self.vectors.rescored(chosen, self.embedded[number])
         return self.of_vector[rows[:depth]], scores[:depth].astype(np.float64)
 
     def _by_words(self, number: int, depth: int) -> Ranked:

@@ -7,11 +7,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from memoryfield.display import Marked, Table
+from memoryfield.format.markdown import headings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from memoryfield.index.snippets import Snippet
+
+
+@dataclass(frozen=True)
+class MatchedPassage:
+    """The passage of a page that is nearest to a question.
+
+    Attributes:
+        text: The passage, as it stands in the page.
+        heading: The heading that it stands under, or an empty text.
+        start: Where it begins in the page's body, in characters.
+        end: Where it ends there.
+    """
+
+    text: str
+    heading: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def matched_passage(body: str, start: int, end: int) -> MatchedPassage:
+    """Return the passage of a body between two places; they may lie outside of it, if the page was changed just now."""
+    start, end = min(start, len(body)), min(end, len(body))
+    above = [heading for heading in headings(body) if heading.start < max(end, 1) and heading.start <= start]
+    return MatchedPassage(body[start:end].strip(), above[-1].text if above else "", start, end)
 
 
 @dataclass(frozen=True)
@@ -28,6 +56,7 @@ class Hit:
         scores: Score in each of these lists.
         snippet: A piece of the page with the words that were asked for.
         field: The field that the page is in.
+        passage: What of it matched, where vectors of several passages a page were searched and the page has several.
     """
 
     name: str
@@ -39,6 +68,7 @@ class Hit:
     scores: Mapping[str, float]
     snippet: Snippet
     field: str
+    passage: MatchedPassage | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as values that JSON can hold."""
@@ -46,6 +76,7 @@ class Hit:
             **self.__dict__,
             "ranks": dict(self.ranks),
             "scores": dict(self.scores),
+            "passage": None if self.passage is None else dict(self.passage.__dict__),
             "snippet": {"text": self.snippet.text, "spans": [list(span) for span in self.snippet.spans]},
         }
 
@@ -100,7 +131,9 @@ class SearchResults(Sequence[Hit]):
         how = self.retriever if self.model_code is None else f"{self.retriever}, {self.model_code}"
         count = f"{len(self.hits)} {'page' if len(self.hits) == 1 else 'pages'}"
         several = len({hit.field for hit in self.hits}) > 1
+        passages = any(hit.passage is not None for hit in self.hits)
         columns = ["rank", *(["field"] if several else []), "page", "title", "score", "snippet"]
+        columns += ["passage"] if passages else []
         rows = [
             [
                 hit.rank,
@@ -109,6 +142,7 @@ class SearchResults(Sequence[Hit]):
                 hit.title,
                 f"{hit.score:.3f}" if self.retriever != "hybrid" else f"{hit.score:.4f}",
                 Marked(hit.snippet.text, hit.snippet.spans),
+                *([hit.passage] if passages else []),
             ]
             for hit in self.hits
         ]
@@ -119,7 +153,7 @@ class SearchResults(Sequence[Hit]):
             rows,
             notes,
             right=frozenset(["rank", "score"]),
-            widths={"page": 40, "title": 40, "snippet": 100},
+            widths={"page": 40, "title": 40, "snippet": 100, "passage": 100},
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -129,11 +163,14 @@ class SearchResults(Sequence[Hit]):
         retrievers = ["vector", "keyword"] if self.retriever == "hybrid" else [self.retriever]
         columns = ["rank", "field", "name", "title", "summary", "score"]
         columns += [f"{what}_{name}" for name in retrievers for what in ("rank", "score")] + ["snippet"]
+        if any(hit.passage is not None for hit in self.hits):
+            columns.append("passage")
         rows = []
         for hit in self.hits:
             row: dict[str, Any] = {column: getattr(hit, column) for column in columns[:6]}
             for name in retrievers:
                 row[f"rank_{name}"], row[f"score_{name}"] = hit.ranks.get(name), hit.scores.get(name)
+            row["passage"] = None if hit.passage is None else hit.passage.text
             rows.append({**row, "snippet": hit.snippet.text})
         frame = pd.DataFrame(rows, columns=columns)
         return frame.astype({f"rank_{name}": "Int64" for name in retrievers})

@@ -16,18 +16,19 @@ from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.index.embedders.rows import unit_rows
 from memoryfield.index.keywords import KeywordIndex, search_together
 from memoryfield.index.matrix import as_float32
+from memoryfield.index.recipes import PASSAGES
 from memoryfield.index.snippets import page_snippets
 from memoryfield.index.words import query_terms
 from memoryfield.retrieve.filters import Filter, Moment, Where, page_filter, passing_pages
 from memoryfield.retrieve.fusion import RANK_CONSTANT, reciprocal_rank_fusion
-from memoryfield.retrieve.results import Hit, SearchResults
+from memoryfield.retrieve.results import Hit, MatchedPassage, SearchResults, matched_passage
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
     from memoryfield.format.pages import PageSource
     from memoryfield.format.snapshot import Snapshot
     from memoryfield.index.embedders import Embedder
-    from memoryfield.index.matrix import FloatArray, RowArray
+    from memoryfield.index.matrix import FloatArray
     from memoryfield.index.syncing import Progress
     from memoryfield.index.vectors import VectorIndex
 
@@ -148,7 +149,7 @@ def search(
             ranking = [key for key in ranking if scores[key] >= min_score]
         if not ranking:
             return results(reason=f"nothing above min_score={min_score:g}: the best page has {best:.4g}", notes=notes)
-        hits = _hits(found, ranking, retriever, targets, query, k)
+        hits = _hits(found, ranking, asked, k)
         # Where many pages are gone, which happens without a sync, one has to look further down.
         if len(hits) >= min(k, len(ranking)) or all(len(ranked) < depth for ranked in found.rankings.values()):
             return results(hits, "" if hits else "the pages that were found are gone", notes)
@@ -158,22 +159,6 @@ def search(
 def fused_depth(k: int) -> int:
     """Return how many pages of each half are fused for the first *k*."""
     return max(_FEWEST_FUSED, 10 * k)
-
-
-def rescored(matrix: FloatArray, rows: RowArray, query: FloatArray) -> tuple[RowArray, FloatArray]:
-    """Return rows with their cosines, best first, equal ones by row.
-
-    A product over a matrix may round equal rows differently; here each row is worked out in the same way, so that equal
-    pages have equal scores, and one question the same ranking alone or among many.
-
-    Args:
-        matrix: (n_pages, dimensions) float32, unit rows.
-        rows: Which of them, ascending.
-        query: (dimensions,) float32, a unit vector.
-    """
-    scores = np.einsum("ij,j->i", matrix[rows], query)
-    best = np.argsort(-scores, kind="stable")
-    return rows[best], scores[best]
 
 
 def check_targets(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
@@ -290,12 +275,20 @@ class _Asked:
                 held = target.vectors.vectors()
                 near, _ = held.search(self.vector, depth, among, exact=self.exact)
                 near_rows = np.array(sorted(held.positions[name] for name in near), np.intp)
-                rows, scores = rescored(held.matrix, near_rows, self.vector)
+                rows, scores = held.rescored(near_rows, self.vector)
                 ranked += [
                     ((number, held.names[row]), score)
                     for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
                 ]
         return ranked
+
+    def passage(self, key: _Key, page: Page) -> MatchedPassage | None:
+        """Return the passage of a page that is nearest to the question; None where the page is one passage."""
+        index = self.targets[key[0]].vectors
+        if index is None or self.vector is None or index.recipe != PASSAGES:
+            return None
+        span = index.vectors().best_span(page.name, self.vector)
+        return None if span is None or span[0] == span[1] else matched_passage(page.body, *span)
 
     def _by_words(self, depth: int) -> list[tuple[_Key, float]]:
         indexes = [target.keywords for target in self.targets if target.keywords is not None]
@@ -315,12 +308,11 @@ def _why_nothing(targets: Sequence[SearchTarget], what: str) -> str:
 def _hits(
     found: _Candidates,
     ranking: Sequence[_Key],
-    retriever: str,
-    targets: Sequence[SearchTarget],
-    query: str,
+    asked: _Asked,
     k: int,
 ) -> list[Hit]:
     """Read the pages of the first *k* keys that are still there."""
+    query, targets, retriever = asked.query, asked.targets, asked.retriever
     chosen: list[tuple[_Key, Page]] = []
     for key in ranking:
         try:
@@ -348,6 +340,7 @@ def _hits(
             scores={name: known[key] for name, known in found.scores.items() if key in known},
             snippet=snippets[key],
             field=targets[key[0]].field,
+            passage=asked.passage(key, page),
         )
         for rank, (key, page) in enumerate(chosen, start=1)
     ]

@@ -75,5 +75,5 @@ def test_text_does_not_depend_on_the_name() -> None:
 
 
 def test_unknown_recipe_lists_those_there_are() -> None:
-    with pytest.raises(QueryError, match=r"passages.*page, content"):
-        check_recipe("passages")
+    with pytest.raises(QueryError, match=r"chapters.*page, content, passages"):
+        check_recipe("chapters")
