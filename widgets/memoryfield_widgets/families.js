@@ -3,6 +3,7 @@ import { element, tell, hear, watch, shell, uniqueId, count } from "./panel.js";
 import { makeDesk } from "./merging.js";
 
 const KEYS = { s: "same", d: "different", u: "unsure", n: "skip", " ": "skip", b: "back" };
+const FEW = 6; // members of a family that are listed without being asked for
 const ANSWERS = { same: "the same", different: "different", unsure: "not sure" };
 
 /** Returns the act that a key stands for, or null; `target` is where it was pressed. */
@@ -118,7 +119,19 @@ function makeReview({ send, say }) {
     keyed("Skip", "N", "skip", "Ask later (also the space bar)"),
     keyed("Back", "B", "back", "Return to the question before"),
   ];
-  const bar = element("div", { class: "mf-row mf-review-bar", role: "group", "aria-label": "Your answer" }, ...buttons, place);
+  const legend = element(
+    "span",
+    { class: "mf-review-legend mf-soft" },
+    element("span", { class: "mf-equal", text: "in both" }),
+    element("mark", { class: "mf-differs", text: "only here" }),
+  );
+  const bar = element(
+    "div",
+    { class: "mf-row mf-review-bar", role: "group", "aria-label": "Your answer" },
+    ...buttons,
+    place,
+    legend,
+  );
   const root = element(
     "div",
     {
@@ -159,7 +172,7 @@ function makeReview({ send, say }) {
       const said = content.answer ? `Your answer: ${ANSWERS[content.answer]}. ` : "";
       const odds = content.probability === null ? "" : `${Math.round(content.probability * 100)} % likely of one family; `;
       likely.textContent = `${said}${odds}they stand ${content.together ? "in one family" : "apart"} now. Cosine ${content.cosine.toFixed(2)}; their neighbours usually have ${content.usual.toFixed(2)}.`;
-      evidence.replaceChildren(reasons("For", "＋", content.for), reasons("Against", "－", content.against));
+      evidence.replaceChildren(reasons("For", "+", content.for), reasons("Against", "−", content.against));
       say(`Question ${content.number}: ${pair.join(" and ")}. ${likely.textContent}`);
     } else if (content.gone) {
       question.textContent = content.gone;
@@ -181,6 +194,28 @@ function makeList({ send }) {
   const list = element("ol", { class: "mf-groups" });
   const root = element("div", {}, element("div", { class: "mf-row" }, chosen), list, note);
   let selected = [];
+
+  function member(group, at) {
+    const name = group.members[at];
+    return element(
+      "li",
+      {},
+      element("button", { type: "button", class: "mf-link", text: name, on: { click: () => send("open", { name }) } }),
+      element("span", { class: "mf-soft", dir: "auto", text: group.titles[at] }),
+      name === group.medoid ? element("small", { text: "nearest to all others" }) : null,
+    );
+  }
+
+  function members(group) {
+    const all = group.members.map((_, at) => member(group, at));
+    if (group.size > group.members.length) {
+      all.push(element("li", { class: "mf-soft", text: `and ${group.size - group.members.length} more` }));
+    }
+    const first = element("ul", {}, ...all.slice(0, FEW));
+    if (all.length <= FEW) return [first];
+    const rest = element("ul", {}, ...all.slice(FEW));
+    return [first, element("details", {}, element("summary", { text: `${group.size - FEW} more pages` }), rest)];
+  }
 
   function show(groups, score, canWrite) {
     list.replaceChildren(
@@ -210,22 +245,7 @@ function makeList({ send }) {
               on: { click: () => send("plan", { names: group.members }) },
             }),
           ),
-          element(
-            "ul",
-            {},
-            ...group.members.map((name, at) =>
-              element(
-                "li",
-                {},
-                element("button", { type: "button", class: "mf-link", text: name, on: { click: () => send("open", { name }) } }),
-                element("span", { class: "mf-soft", dir: "auto", text: group.titles[at] }),
-                name === group.medoid ? element("small", { text: "medoid" }) : null,
-              ),
-            ),
-            group.size > group.members.length
-              ? element("li", { class: "mf-soft", text: `and ${group.size - group.members.length} more` })
-              : null,
-          ),
+          ...members(group),
         ),
       ),
     );

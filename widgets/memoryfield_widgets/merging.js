@@ -93,8 +93,8 @@ export function makeDesk({ send, say }) {
   const apply = button(
     "Apply the merge",
     () => {
-      root.setAttribute("aria-busy", "true");
-      apply.disabled = true;
+      if (root.hasAttribute("aria-busy")) return;
+      root.setAttribute("aria-busy", "true"); // not disabled: it would lose the focus
       send("apply");
     },
     { class: "mf-primary" },
