@@ -29,6 +29,7 @@ def open_field(
     model: str | Embedder | None = None,
     recipe: str = "page",
     backend: str | None = None,
+    who: str | None = None,
 ) -> MemoryField:
     """Open a memoryfield.
 
@@ -39,12 +40,15 @@ def open_field(
             embedder. By default ``$MEMORYFIELD_MODEL``, else ``nomic-embed-text-v1.5``. It is loaded when first needed.
         recipe: What of a page is embedded: ``page`` (the whole file, as the format specifies) or ``content``.
         backend: ``torch``, or a faster one; by default the fastest exact one that is installed.
+        who: Who makes changes, for the history; by default the name of the user.
 
     Raises:
         FieldNotFound: Nothing is there, or no directory and no archive.
         ArchiveError: The archive is refused.
     """
-    return MemoryField(open_pages(Path(path).expanduser(), create), model=model, recipe=recipe, backend=backend)
+    return MemoryField(
+        open_pages(Path(path).expanduser(), create), model=model, recipe=recipe, backend=backend, who=who
+    )
 
 
 def search_fields(

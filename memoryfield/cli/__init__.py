@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # some servers close what they wrote to
+            sys.stdout.flush()
     except MemoryfieldError as error:
         sys.stderr.write(f"memoryfield: {plain(str(error))}\n")
         return REFUSED

@@ -105,14 +105,26 @@ class FieldCuration(FieldIndexes):
     def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
         """Return the pages that say much the same as a page of the field, or as one that is not written yet.
 
-        How near is near is taken from how near the pages of this field are to one another, not from a fixed cosine.
+        How near is near is taken from how near the pages of this field are to one another, not from a fixed cosine, and
+        from your answers: pairs that you marked as distinct are not named. Vectors of the recipe ``content`` are used
+        where there are any (``families`` makes them), since they see no keys that only machines read; else the field's.
         """
+        from memoryfield.curate.reviews import Reviews
         from memoryfield.curate.similar import similar_pages
 
-        index = self.vector_index(model)
+        own = self.vector_index(model)
+        content = self.vector_index(model, "content")
+        index = content if content.path.exists() else own
         index.sync(verify=False)
-        chosen = page if isinstance(page, Page) else self.read(page)
-        return similar_pages(chosen, self._source, index.vectors(), index.embedder, recipe=index.recipe, limit=limit)
+        return similar_pages(
+            page if isinstance(page, Page) else self.read(page),
+            self._source,
+            index.vectors(),
+            index.embedder,
+            recipe=index.recipe,
+            limit=limit,
+            reviews=Reviews.load(self.path),
+        )
 
     def stale(self, days: float = 365) -> StalePages:
         """Return the pages that were not changed for so many days, oldest first."""
@@ -134,10 +146,11 @@ class FieldCuration(FieldIndexes):
         from memoryfield.curate.health import health
 
         try:
-            vectors = self._vectors(model, None, progress)
+            found = self.families(model=model, progress=progress)
         except ModelNotReady:
-            return health(self._source, None, days=days)
-        return health(self._source, vectors, model_code=vectors.model_code, recipe=vectors.recipe, days=days)
+            return health(self._source, days=days)
+        vectors = self._vectors(model, "content", False)
+        return health(self._source, vectors, found, model_code=vectors.model_code, recipe=vectors.recipe, days=days)
 
     def _check_similar(self, draft: Page, refuse: bool) -> None:
         if not refuse and not self._indexes:

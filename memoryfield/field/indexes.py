@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memoryfield.field.pages import FieldPages
 from memoryfield.format.page import SPECIAL_NAMES
+from memoryfield.format.pages import open_pages
 from memoryfield.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -36,13 +37,25 @@ class FieldIndexes(FieldPages):
         model: str | Embedder | None = None,
         recipe: str = "page",
         backend: str | None = None,
+        who: str | None = None,
     ) -> None:
-        super().__init__(source)
+        super().__init__(source, who=who)
         self._model = model
         self._recipe = recipe
         self._backend = backend
         self._indexes: dict[tuple[str, str], VectorIndex] = {}
         self._keywords: KeywordIndex | None = None
+
+    def opened_again(self, *, who: str | None = None, model: str | Embedder | None = None) -> Self:
+        """Return the same field opened once more, for another writer whose name the history is to show.
+
+        Args:
+            who: Who makes the changes; by default the name of the user.
+            model: Embedding model; by default this field's own.
+        """
+        chosen = model if model is not None else self._model
+        again = open_pages(self.path)
+        return type(self)(again, model=chosen, recipe=self._recipe, backend=self._backend, who=who)
 
     def close(self) -> None:
         """Forget what is held in memory. Nothing on disk stays open between calls."""
