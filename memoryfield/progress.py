@@ -8,10 +8,16 @@ from typing import Any
 
 
 class ProgressBar:
-    """A tqdm bar that appears with the first page to embed and goes at the end; or the caller's own function."""
+    """A tqdm bar that appears with the first page to do and goes at the end; or the caller's own function.
 
-    def __init__(self, wanted: bool | Callable[[int, int], None]) -> None:
+    Args:
+        wanted: Whether to show a bar; or a function of pages done and pages to do.
+        label: What is being done.
+    """
+
+    def __init__(self, wanted: bool | Callable[[int, int], None], label: str = "embedding") -> None:
         self._wanted = wanted
+        self._label = label
         self._bar: Any = None
 
     def __enter__(self) -> Callable[[int, int], None] | None:
@@ -25,7 +31,7 @@ class ProgressBar:
                 return
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=total, unit=" pages", desc="embedding", leave=False)
+            self._bar = tqdm(total=total, unit=" pages", desc=self._label, leave=False)
         self._bar.total = total
         self._bar.update(done - self._bar.n)
 

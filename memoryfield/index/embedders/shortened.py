@@ -33,7 +33,7 @@ class ShortenedEmbedder:
         """
         if not 1 <= dimensions <= whole.dimensions:
             raise QueryError(f"{whole.model_code} has {whole.dimensions} dimensions; {dimensions} cannot be had")
-        self._whole = whole
+        self.whole = whole
         self._centred = centred
         self.dimensions = dimensions
         self.model_code = f"{whole.model_code}-{dimensions}"
@@ -46,15 +46,15 @@ class ShortenedEmbedder:
         self.chosen_because = str(getattr(whole, "chosen_because", ""))
 
     def __repr__(self) -> str:
-        return f"ShortenedEmbedder({self.model_code!r}, dimensions={self.dimensions}, of={self._whole!r})"
+        return f"ShortenedEmbedder({self.model_code!r}, dimensions={self.dimensions}, of={self.whole!r})"
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """Return one row for each text: (n_texts, dimensions) float32."""
-        return self._cut(self._whole.embed_documents(texts))
+        return self._cut(self.whole.embed_documents(texts))
 
     def embed_query(self, text: str) -> Matrix:
         """Return the vector of a question: (dimensions,) float32."""
-        return only(self._cut(self._whole.embed_query(text)[None, :]))
+        return only(self._cut(self.whole.embed_query(text)[None, :]))
 
     def _cut(self, rows: Matrix) -> Matrix:
         return shortened_rows(rows, self.dimensions, centred=self._centred)
