@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from memoryfield.curate.secrets import REMEDY, find_secrets
-from memoryfield.curate.similar import LEAST, HasVectors, similar_pairs
+from memoryfield.curate.similar import HasVectors
 from memoryfield.curate.stale import DAYS, check_days, stale
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
@@ -28,6 +28,7 @@ from memoryfield.index.recipes import PAGE, recipe_text
 if TYPE_CHECKING:
     import pandas
 
+    from memoryfield.curate.family import Family
     from memoryfield.format.pages import PageSource
 
 SECTIONS: dict[str, str] = {
@@ -169,26 +170,26 @@ class Health(Sequence[HealthItem]):
 def health(
     source: PageSource,
     vectors: HasVectors | None = None,
+    families: Iterable[Family] | None = None,
     *,
     model_code: str = "",
     recipe: str = PAGE,
     days: float = DAYS,
-    least: float = LEAST,
     now: datetime | None = None,
 ) -> Health:
     """Look at a whole field and return what a curator should look at; nothing is changed.
 
     Args:
         source: The field.
-        vectors: Its vectors; without them near duplicates and equal vectors are not checked.
+        vectors: Its vectors; without them equal vectors are not checked.
+        families: Its families, which know the curator's answers; without them near duplicates are not checked.
         model_code: Model of the vectors.
         recipe: Recipe of the vectors.
         days: Age in days from which a page counts as stale.
-        least: Closeness from which two pages count as near duplicates, see ``similar.similar_pairs``.
         now: The moment that ages are counted from, with a time zone; the present by default.
 
     Raises:
-        QueryError: *days* or *least* makes no sense.
+        QueryError: *days* makes no sense.
     """
     check_days(days)
     moment = now if now is not None else datetime.now(UTC)
@@ -199,11 +200,11 @@ def health(
     found: list[HealthItem] = []
     found += _secrets(pages.values())
     found += _conflict_copies(source, findings)
-    if vectors is None:
-        for name in ("near-duplicates", "equal-vectors"):
+    for name, given in (("near-duplicates", families), ("equal-vectors", vectors)):
+        if given is None:
             not_checked[name] = "needs vectors; sync() makes them"
-    else:
-        found += _near(vectors, pages, least)
+    found += _near(families or ())
+    if vectors is not None:
         found += _equal_vectors(vectors, pages, recipe)
     found += _same_titles(ordinary)
     found += _broken_links(pages)
@@ -233,11 +234,11 @@ def _conflict_copies(source: PageSource, findings: Sequence[Finding]) -> Iterato
             yield HealthItem("conflict-copies", (finding.filename,), None, finding.message, finding.remedy)
 
 
-def _near(vectors: HasVectors, pages: dict[str, Page], least: float) -> Iterator[HealthItem]:
-    for pair in similar_pairs(vectors, pages, least=least):
-        message = f"{pair.reason}, closeness {pair.closeness:.2f} (cosine {pair.cosine:.3f})"
-        remedy = "compare them; merge them, or mark them as distinct"
-        yield HealthItem("near-duplicates", (pair.first, pair.second), None, message, remedy)
+def _near(families: Iterable[Family]) -> Iterator[HealthItem]:
+    for family in sorted(families, key=lambda family: (-round(family.probability, 9), family.members)):
+        message = f"{len(family)} pages say the same, {family.probability:.0%} likely: {family.why}"
+        remedy = "merge them" if family.automatic else "compare them; merge them, or answer that they are distinct"
+        yield HealthItem("near-duplicates", tuple(family), None, message, remedy)
 
 
 def _equal_vectors(vectors: HasVectors, pages: dict[str, Page], recipe: str) -> Iterator[HealthItem]:

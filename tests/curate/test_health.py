@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memoryfield.curate.families import Families, families
 from memoryfield.curate.health import SECTIONS, Health, health
+from memoryfield.curate.reviews import Reviews
 from memoryfield.errors import QueryError
 from memoryfield.format.pages import PageDirectory
 from memoryfield.index.embedders.hashing import HashingEmbedder
@@ -53,7 +55,8 @@ def ailing(tmp_path: Path) -> PageDirectory:
 def test_every_section_names_what_ails(ailing: PageDirectory) -> None:
     index = VectorIndex(ailing, HashingEmbedder())
     index.sync()
-    found = health(ailing, index.vectors(), model_code=index.model_code, days=365, now=_NOW)
+    vectors = index.vectors()
+    found = health(ailing, vectors, _families(ailing, vectors), model_code=index.model_code, days=365, now=_NOW)
     named = {section: [item.pages for item in found.section(section)] for section in SECTIONS}
     assert named == {
         "secrets": [("keys-2",)],
@@ -70,6 +73,20 @@ def test_every_section_names_what_ails(ailing: PageDirectory) -> None:
     assert all(item.remedy and item.message for item in found) and found.pages == 8 and not found.not_checked
     assert "keys.md" in found.section("conflict-copies")[0].remedy
     _shown(found)
+
+
+def _families(source: PageDirectory, vectors: Vectors, reviews: Reviews | None = None) -> Families:
+    pages = [source.read(name) for name in vectors.names]
+    return families(pages, vectors.matrix, model_code="hashing-1024", reviews=reviews)
+
+
+def test_what_was_answered_to_be_distinct_is_no_duplicate(ailing: PageDirectory) -> None:
+    index = VectorIndex(ailing, HashingEmbedder())
+    index.sync()
+    vectors = index.vectors()
+    reviews = Reviews().answer(ailing.read("slip-hours"), ailing.read("slip-hours-again"), same=False)
+    found = health(ailing, vectors, _families(ailing, vectors, reviews), now=_NOW)
+    assert not [item for item in found.section("near-duplicates") if "slip-hours" in item.pages]
 
 
 def _shown(found: Health) -> None:
@@ -93,7 +110,7 @@ def test_equal_vectors_of_different_texts_X7(ailing: PageDirectory) -> None:
     rows = np.eye(8, dtype=np.float32)
     rows[1] = rows[0]
     names = ("bare", "keys", "keys-2", "long", "old", "slip-hours", "slip-hours-again", "gone")
-    (item,) = health(ailing, Vectors(names, rows), now=_NOW).section("equal-vectors")
+    (item,) = health(ailing, Vectors(names, rows), (), now=_NOW).section("equal-vectors")
     assert item.pages == ("bare", "keys") and "cannot tell them apart" in item.message
 
 
@@ -101,7 +118,7 @@ def test_a_healthy_and_an_empty_field(tmp_path: Path) -> None:
     source = PageDirectory(tmp_path)
     assert len(health(source, now=_NOW)) == 0 and health(source).to_frame().empty
     _write(tmp_path, "one", "One", "All is well.")
-    found = health(source, Vectors(("one",), np.ones((1, 4), np.float32)), model_code="m", now=_NOW)
+    found = health(source, Vectors(("one",), np.ones((1, 4), np.float32)), (), model_code="m", now=_NOW)
     assert len(found) == 0 and "0 things to look at in 1 page" in repr(found) and "none: secrets" in repr(found)
 
 

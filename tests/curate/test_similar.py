@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from memoryfield.curate.similar import SimilarPages, similar_pages, similar_pairs
+from memoryfield.curate.reviews import Reviews
+from memoryfield.curate.similar import LEAST, SimilarPages, similar_pages
 from memoryfield.errors import EmbeddingFailed, QueryError
 from memoryfield.examples import example_field
 from memoryfield.format.edit import new_page
@@ -40,7 +42,7 @@ def field(tmp_path: Path) -> PageDirectory:
     return source
 
 
-def _asked(field: PageSource, page: Page, **settings: float) -> SimilarPages:
+def _asked(field: PageSource, page: Page, **settings: Any) -> SimilarPages:
     index = VectorIndex(field, HashingEmbedder(), "content")
     index.sync()
     return similar_pages(page, field, index.vectors(), index.embedder, recipe="content", **settings)
@@ -110,18 +112,45 @@ def test_senseless_settings_and_useless_vectors_are_refused(field: PageDirectory
     assert len(_asked(field, Page("new", b"\n"))) == 0
 
 
-def test_pairs_of_a_field_follow_the_same_rule_and_no_order_of_rows(field: PageDirectory) -> None:
-    field.create("slip-hours-again", title="Slip hours", summary="One line.", body=_SLIP)
-    index = VectorIndex(field, HashingEmbedder(), "content")
-    index.sync()
-    vectors, pages = index.vectors(), {page.name: page for page in field.pages()}
-    found = similar_pairs(vectors, pages)
-    assert [(p.first, p.second, p.closeness) for p in found] == [("slip-hours", "slip-hours-again", 1.0)]
-    order = np.random.default_rng(4).permutation(len(vectors))
-    shuffled = Vectors(tuple(vectors.names[i] for i in order), vectors.matrix[order])
-    assert similar_pairs(shuffled, pages) == found
-    assert similar_pairs(Vectors((), np.empty((0, 4), np.float32)), pages) == ()
-    assert similar_pairs(Vectors(("slip-hours",), np.ones((1, 4), np.float32)), pages) == ()
+def _lines(field: PageDirectory, count: int) -> list[Page]:
+    """Add pairs of pages of nearly one wording, which the curator may call the same or distinct."""
+    found = []
+    for number in range(count):
+        topic = ("red", "green", "blue", "white", "black", "brown", "grey")[number]
+        text = f"Paint of the colour {topic} stands on shelf {topic} of the {topic} shed, behind the {topic} door"
+        for ending in ("above", "below"):
+            field.create(f"{topic}-{ending}", title=f"{topic} paint {ending}", body=f"{text}, {ending}.")
+            found.append(field.read(f"{topic}-{ending}"))
+    return found
+
+
+def test_a_pair_that_was_answered_to_be_distinct_is_not_named(field: PageDirectory) -> None:
+    one = field.create("slip-hours-too", title="Slip hours", body=_SLIP + " Ask Ines.")
+    assert [item.name for item in _asked(field, one)] == ["slip-hours"]
+    distinct = Reviews().answer(one, field.read("slip-hours"), same=False)
+    assert len(_asked(field, one, reviews=distinct)) == 0
+    assert [i.name for i in _asked(field, _draft("new", "Slip", _SLIP), reviews=distinct)][:1] == ["slip-hours"]
+
+
+def test_answers_move_what_counts_as_near(field: PageDirectory) -> None:
+    pages = _lines(field, 7)
+    draft = _draft("new", "red paint above", pages[0].body.replace("above", "beside"))
+    before = _asked(field, draft)
+    assert before.least == LEAST and before.answers == 0 and "red-above" in [item.name for item in before]
+    reviews = Reviews()
+    for one, other in zip(pages[2::2], pages[3::2], strict=True):
+        reviews = reviews.answer(one, other, same=False)
+    after = _asked(field, draft, reviews=reviews)
+    assert after.least > before.least and after.answers == 6 and "learned from 6 answers" in repr(after)
+    assert len(after) < len(before) and after.to_dict()["answers"] == 6
+    few = Reviews(reviews.items[:3])
+    assert _asked(field, draft, reviews=few).least == LEAST  # too few to learn from
+    for one, other in zip(pages[2::2], pages[3::2], strict=True):
+        reviews = reviews.answer(one, other, same=True)
+    assert _asked(field, draft, reviews=reviews).least == LEAST
+    assert _asked(field, draft, least=0.3, reviews=reviews).least == 0.3  # who names a setting gets it
+    field.delete("blue-above")
+    assert _asked(field, draft, reviews=reviews).least == LEAST  # an answer on a page that is gone harms nothing
 
 
 class _Replayed:
@@ -148,13 +177,13 @@ def test_harbor_written_again() -> None:
     sizes = {name: list(family.values()).count(name) for name in family.values()}
     pages = list(source.pages())
     names = [page.name for page in pages]
-    matrix = load_model("all-MiniLM-L6-v2").embed_documents([recipe_text("page", page) for page in pages])
+    matrix = load_model("all-MiniLM-L6-v2").embed_documents([recipe_text("content", page) for page in pages])
     hits, alarms, repeated, single = 0, 0, 0, 0
     for row, page in enumerate(pages):
         if page.is_special:
             continue
         rest = Vectors(tuple(names[:row] + names[row + 1 :]), np.delete(matrix, row, axis=0))
-        found = similar_pages(page, source, rest, _Replayed(matrix[row]))  # type: ignore[arg-type]
+        found = similar_pages(page, source, rest, _Replayed(matrix[row]), recipe="content")  # type: ignore[arg-type]
         if sizes[family[page.name]] > 1:
             repeated += 1
             hits += any(family.get(item.name) == family[page.name] for item in found)
@@ -162,4 +191,4 @@ def test_harbor_written_again() -> None:
             single += 1
             alarms += len(found) > 0
     assert (repeated, single) == (53, 126)
-    assert hits >= 43 and alarms <= 13  # 45 and 11 when the setting was chosen
+    assert hits >= 43 and alarms <= 10  # 45 and 8 when the setting was chosen
