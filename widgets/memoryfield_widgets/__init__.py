@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memoryfield_widgets.families import FamilyReview
     from memoryfield_widgets.panel import Panel
+    from memoryfield_widgets.probes import ProbeAnnotator
     from memoryfield_widgets.search import SearchBox
     from memoryfield_widgets.state import State
     from memoryfield_widgets.status import StatusBar
@@ -20,12 +21,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "FamilyReview": "families",
     "Panel": "panel",
+    "ProbeAnnotator": "probes",
     "SearchBox": "search",
     "State": "state",
     "StatusBar": "status",
 }
 
-__all__ = ["FamilyReview", "Panel", "SearchBox", "State", "StatusBar"]
+__all__ = ["FamilyReview", "Panel", "ProbeAnnotator", "SearchBox", "State", "StatusBar"]
 
 
 def __getattr__(name: str) -> Any:
