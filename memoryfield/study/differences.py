@@ -16,7 +16,8 @@ import numpy as np
 
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
-from memoryfield.study.intervals import NOTHING, holm, permutation_p
+from memoryfield.study.intervals import holm, permutation_p
+from memoryfield.study.outcomes import shown_metric
 
 if TYPE_CHECKING:
     import pandas
@@ -74,11 +75,20 @@ class Difference:
 
     def _row(self) -> tuple[Any, ...]:
         if math.isnan(self.value):
-            return (self.metric, self.first, self.second, "", "", "", "", "", "", self.n)
+            return (shown_metric(self.metric), self.first, self.second, "", "", "", "", "", "", self.n)
         interval = f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
         counts = (self.better, self.worse, self.n)
         p = f"{self.p_corrected:.4f}" + ("" if self.p_corrected == self.p else f" ({self.p:.4f})")
-        return (self.metric, self.first, self.second, f"{self.before:.3f}", f"{self.after:.3f}", interval, p, *counts)
+        return (
+            shown_metric(self.metric),
+            self.first,
+            self.second,
+            f"{self.before:.3f}",
+            f"{self.after:.3f}",
+            interval,
+            p,
+            *counts,
+        )
 
     def __repr__(self) -> str:
         return Differences([self]).__repr__()
@@ -168,7 +178,7 @@ def difference(
     gained = pairs[:, 1] - pairs[:, 0]
     value = float(gained.mean())
     resamples = new.resamples(len(gained))
-    found = resamples.of(value, resamples.weights @ gained / len(gained)) if len(gained) else NOTHING
+    found = resamples.of(value, resamples.weights @ gained / len(gained))
     p = permutation_p(gained, seed=new.about["seed"])
     before, after = (float(side) for side in pairs.mean(axis=0))
     better, worse = int((gained > 0).sum()), int((gained < 0).sum())

@@ -14,7 +14,7 @@ from memoryfield.display import Table
 from memoryfield.errors import QueryError
 from memoryfield.study import metrics
 from memoryfield.study.intervals import NOTHING, Estimate, Resamples, resamples_of
-from memoryfield.study.outcomes import NDCG_AT, Run, Values
+from memoryfield.study.outcomes import NDCG_AT, Run, Values, shown_metric
 from memoryfield.study.probe import Probes
 
 if TYPE_CHECKING:
@@ -253,11 +253,19 @@ class Evaluation:
             ]
         return pandas.DataFrame(columns)
 
-    def misses(self, k: int = 1) -> Misses:
-        """Return the probes whose gold page some retriever does not have among its first *k*, sorted by kind."""
+    def misses(self, k: int = 1, labels: Sequence[str] | None = None) -> Misses:
+        """Return the probes whose gold page some retriever does not have among its first *k*, sorted by kind.
+
+        Args:
+            k: A gold page further down is missed.
+            labels: Which retrievers to look at; all by default. A weak baseline among them misses nearly everything.
+
+        Raises:
+            QueryError: A *k* below 1 or above the depth, or no such retriever.
+        """
         from memoryfield.study.misses import find_misses
 
-        return find_misses(self, k)
+        return find_misses(self, k, labels)
 
     def difference(self, first: str, second: str, metric: str = "mrr", category: str | None = None) -> Difference:
         """Return how much better the second retriever is than the first, on the same probes, and how sure that is."""
@@ -334,7 +342,7 @@ class Evaluation:
 
     def _figures(self, heading: str, names: Sequence[str]) -> Table:
         rows = [[run.label, *(self.estimate(name, run.label) for name in names)] for run in self.runs]
-        titles = [name.replace("family_", "").replace("_p95", ", 95th").replace("_", " ") for name in names]
+        titles = [shown_metric(name.removeprefix("family_")) for name in names]
         return Table(heading, ["retriever", *titles], rows)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from memoryfield.display import escape
 from memoryfield.errors import QueryError
 from memoryfield.study.figures import PALETTE, SYMBOLS
 from memoryfield.study.intervals import Estimate
-from memoryfield.study.outcomes import NDCG_AT
+from memoryfield.study.outcomes import NDCG_AT, shown_metric
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -47,7 +47,7 @@ def evaluation_figure(evaluation: Evaluation, kind: str) -> plotly.graph_objects
     if evaluation.has_families:
         metrics += [f"family_recall@{evaluation.ks[0]}", "family_mrr"]
     rows = [[evaluation.estimate(metric, label) for metric in metrics] for label in evaluation.labels]
-    titles = [metric.replace("_", "<br>").replace("mrr", "MRR").replace("ndcg", "nDCG") for metric in metrics]
+    titles = [shown_metric(metric).replace("family ", "family<br>") for metric in metrics]
     return _dots(evaluation, titles, rows, "Retrieval")
 
 
@@ -110,7 +110,7 @@ def _dots(
                 hovertemplate="%{fullData.name}: %{text}<extra></extra>",
             )
         )
-    figure.update_xaxes(tickvals=list(range(len(titles))), ticktext=list(titles), showgrid=False)
+    figure.update_xaxes(tickvals=list(range(len(titles))), ticktext=list(titles), showgrid=False, zeroline=False)
     figure.update_yaxes(range=[0, 1.03])
     return figure
 
@@ -151,7 +151,7 @@ def _ranks(evaluation: Evaluation) -> plotly.graph_objects.Figure:
             )
         )
     ticks = [k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= depth]
-    figure.update_xaxes(type="log", title="k", tickvals=ticks, ticktext=[str(k) for k in ticks])
+    figure.update_xaxes(type="log", title="k", zeroline=False, tickvals=ticks, ticktext=[str(k) for k in ticks])
     figure.update_yaxes(range=[0, 1.03])
     return figure
 
@@ -234,7 +234,7 @@ def differences_figure(differences: Differences) -> plotly.graph_objects.Figure:
             showlegend=False,
         )
     )
-    names = [f"{escape(one.metric)}: {escape(one.first, 30)} → {escape(one.second, 30)}" for one in shown]
+    names = [f"{shown_metric(one.metric)}: {escape(one.first, 30)} → {escape(one.second, 30)}" for one in shown]
     figure.update_yaxes(tickvals=list(range(len(shown))), ticktext=names, showgrid=False, automargin=True)
     figure.update_xaxes(zeroline=True, zerolinecolor=_TEXT, zerolinewidth=1.5)
     figure.update_layout(height=max(260, 34 * len(shown) + 140))

@@ -129,7 +129,7 @@ class Misses(Sequence[Miss]):
         return self._table().html()
 
 
-def find_misses(evaluation: Evaluation, k: Any = 1) -> Misses:
+def find_misses(evaluation: Evaluation, k: Any = 1, labels: Sequence[str] | None = None) -> Misses:
     """Return the probes whose gold page some run does not have among its first *k*; see ``Evaluation.misses``.
 
     Raises:
@@ -138,18 +138,19 @@ def find_misses(evaluation: Evaluation, k: Any = 1) -> Misses:
     depth = evaluation.about["depth"]
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= depth:
         raise QueryError(f"k={k!r}: give a whole number from 1 to {depth}, the depth of this evaluation")
+    runs = evaluation.runs if labels is None else tuple(evaluation[label] for label in labels)
     found: list[Miss] = []
     counted = 0
     for number, probe in enumerate(evaluation.probes):
         if not probe.counts:
             continue
         counted += 1
-        hits = [_hit(run, number, k) for run in evaluation.runs]
+        hits = [_hit(run, number, k) for run in runs]
         if all(hits):
             continue
-        failed = [run for run, hit in zip(evaluation.runs, hits, strict=True) if not hit]
-        by_words = [h for run, h in zip(evaluation.runs, hits, strict=True) if run.retriever == "keyword"]
-        by_vectors = [h for run, h in zip(evaluation.runs, hits, strict=True) if run.retriever == "vector"]
+        failed = [run for run, hit in zip(runs, hits, strict=True) if not hit]
+        by_words = [h for run, h in zip(runs, hits, strict=True) if run.retriever == "keyword"]
+        by_vectors = [h for run, h in zip(runs, hits, strict=True) if run.retriever == "vector"]
         if all(run.top[number] and run.top[number][0] in probe.family_gold - probe.gold for run in failed):
             kind = SAME_FAMILY
         elif not any(hits):
@@ -160,10 +161,10 @@ def find_misses(evaluation: Evaluation, k: Any = 1) -> Misses:
             kind = VECTOR_ONLY
         else:
             kind = OTHER
-        ranks = {run.label: rank if (rank := int(run.first[number])) else None for run in evaluation.runs}
-        tops = {run.label: run.top[number][0] if run.top[number] else "" for run in evaluation.runs}
+        ranks = {run.label: rank if (rank := int(run.first[number])) else None for run in runs}
+        tops = {run.label: run.top[number][0] if run.top[number] else "" for run in runs}
         found.append(Miss(kind, probe.id, probe.question, tuple(sorted(probe.gold)), ranks, tops))
-    return Misses(found, evaluation.labels, k, counted)
+    return Misses(found, [run.label for run in runs], k, counted)
 
 
 def _hit(run: Run, number: int, k: int) -> bool:

@@ -103,6 +103,13 @@ class Run:
         }
 
 
+def shown_metric(name: str) -> str:
+    """Return how a figure is written for people."""
+    for code, shown in (("_p95", ", 95th"), ("_", " "), ("mrr", "MRR"), ("ndcg", "nDCG"), ("auc", "AUC")):
+        name = name.replace(code, shown)
+    return name
+
+
 def outcome(
     rankings: Rankings, probes: Sequence[Probe], *, kept: int = KEPT
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], tuple[tuple[str, ...], ...], tuple[float, ...]]:

@@ -272,6 +272,8 @@ def test_misses_are_sorted_by_kind() -> None:
     assert misses.counts[KEYWORD_ONLY] == 2 and len(misses.of_kind(BY_ALL)) == 1
     assert "5 of 6 probes" in repr(misses) and "<table>" in misses._repr_html_()
     assert misses.to_frame()["v rank"].isna().sum() == 2
+    only = made_up(runs, probes).misses(labels=["k"])
+    assert [miss.probe for miss in only] == ["p1", "p2", "p4"] and set(only[0].ranks) == {"k"}
     assert [miss.probe for miss in made_up(runs, probes).misses(3)] == ["p2", "p3", "p4"]
     for wrong in (0, True, 101, 1.5):
         with pytest.raises(QueryError, match="whole number"):
