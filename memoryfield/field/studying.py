@@ -145,6 +145,7 @@ class FieldStudies(FieldCuration):
     def compare(
         self,
         models: Sequence[str | os.PathLike[str] | Embedder],
+        probes: Iterable[Probe] | str | os.PathLike[str] | None = None,
         *,
         recipes: Sequence[str] | None = None,
         dimensions: Sequence[int] | None = None,
@@ -159,6 +160,8 @@ class FieldStudies(FieldCuration):
 
         Args:
             models: Names, folders or embedders, such as ``["all-MiniLM-L6-v2", "hashing-1024"]``.
+            probes: ``mf.read_probes(path)``, or the path: how well each space finds the answers, with intervals and
+                paired differences.
             recipes: Recipes to compare, this field's own by default.
             dimensions: Lengths to cut the vectors to, for models that were trained for it (nomic: 768, 512, 256, 128
                 and 64); the others stay whole and a note says so.
@@ -171,10 +174,12 @@ class FieldStudies(FieldCuration):
         """
         from memoryfield.curate.reviews import Reviews
         from memoryfield.study.compare import compare
+        from memoryfield.study.probefiles import read_probes
 
         return compare(
             self._source,
             models,
+            read_probes(probes) if isinstance(probes, (str, os.PathLike)) else probes,
             load=self.embedder,
             backend=self._backend,
             recipes=(self._recipe,) if recipes is None else recipes,

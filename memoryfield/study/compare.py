@@ -8,18 +8,21 @@ Spaces are compared as they are (``likeness``), never through maps of them. The 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from memoryfield.errors import MemoryfieldError, QueryError
 from memoryfield.format.page import SPECIAL_NAMES, Page
-from memoryfield.index.recipes import check_recipe
+from memoryfield.index.recipes import PASSAGES, check_recipe
 from memoryfield.progress import ProgressBar
+from memoryfield.retrieve.search import SearchTarget
 from memoryfield.study.comparison import Agreement, Comparison
+from memoryfield.study.evaluate import evaluate
 from memoryfield.study.likeness import Likeness, Shape, likeness_of, shape_of
+from memoryfield.study.probe import Probes
 from memoryfield.study.spaces import (
     Space,
     check_dimensions,
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from memoryfield.curate.reviews import Reviews
     from memoryfield.format.pages import PageSource
     from memoryfield.index.embedders import Embedder
+    from memoryfield.index.vectors import VectorIndex
+    from memoryfield.study.evaluation import Evaluation
+    from memoryfield.study.probe import Probe
 
 _MOST_NAMED = 5
 Load = Callable[[Any], "Embedder"]
@@ -43,6 +49,7 @@ Load = Callable[[Any], "Embedder"]
 def compare(
     source: PageSource,
     models: Sequence[str | os.PathLike[str] | Embedder],
+    probes: Iterable[Probe] | None = None,
     *,
     load: Load,
     backend: str | None = None,
@@ -61,6 +68,7 @@ def compare(
     Args:
         source: The field.
         models: Names, folders or embedders; one is allowed and gives its costs and its shape.
+        probes: Questions with the pages that answer them; how well each space finds these, with paired differences.
         load: Gives the embedder of one of *models*.
         backend: What *load* loads them with, to know whether it has them in memory.
         recipes: Which texts of a page are embedded; each is a space of its own.
@@ -77,6 +85,7 @@ def compare(
     recipes = _checked_recipes(recipes)
     lengths = check_dimensions(dimensions)
     k = _checked_k(k)
+    asked = None if probes is None else _checked_probes(probes)
     pages = [page for page in source.pages() if page.name not in SPECIAL_NAMES]
     found = _Found(source, pages, {}, {}, [])
     for model in wanted:
@@ -85,6 +94,7 @@ def compare(
     kept = {page.name: page for page in pages}
     shapes, likenesses = _measured(spaces, k, progress)
     agreements = _agreements(spaces, kept, reviews, found.notes) if families else {}
+    evaluation = None if asked is None or not spaces else _evaluated(source, spaces, asked, k, found.notes)
     if spaces and len(spaces[0].names) < 4:
         found.notes.append("with fewer than 4 pages nothing can be told of how alike spaces are")
     return Comparison(
@@ -96,6 +106,7 @@ def compare(
         failed=dict(found.failed),
         notes=tuple(found.notes),
         agreements=agreements,
+        evaluation=evaluation,
     )
 
 
@@ -117,6 +128,15 @@ def _checked_recipes(recipes: Any) -> tuple[str, ...]:
     if not recipes:
         raise QueryError("recipes is empty: name at least one, such as 'page'")
     return tuple(dict.fromkeys(check_recipe(recipe) for recipe in recipes))
+
+
+def _checked_probes(probes: Iterable[Probe]) -> Probes:
+    """Return the probes; what is wrong with them is said before anything is embedded."""
+    found = probes if isinstance(probes, Probes) else Probes(probes)
+    ids = [probe.id for probe in found]
+    if not ids or len(set(ids)) < len(ids):
+        raise QueryError("there are no probes" if not ids else "two probes have one id; each needs its own")
+    return found
 
 
 def _checked_k(k: Any) -> int:
@@ -173,7 +193,11 @@ class _Found:
                     first, why = next(iter(whole.missing.items()))
                     self.failed[label] = f"no page got a usable vector; {first}: {why}"
                     continue
-                cut = [shortened(whole, length) for length in cuts]
+                if recipe == PASSAGES and cuts != [whole.dimensions]:
+                    self.notes.append(f"{label}: vectors of passages are not cut; compared whole")
+                    cut = [whole]
+                else:
+                    cut = [shortened(whole, length) for length in cuts]
             except Exception as error:
                 self.failed[label] = reason_of(error)
                 continue
@@ -250,6 +274,24 @@ def _agreements(
         labels[space.label] = own
     ordered = list(labels)
     return {(a, b): family_agreement(labels[a], labels[b]) for n, a in enumerate(ordered) for b in ordered[n + 1 :]}
+
+
+def _evaluated(
+    source: PageSource, spaces: Sequence[Space], probes: Probes, k: int, notes: list[str]
+) -> Evaluation | None:
+    """Return how well vectors of each space find the answers; a model that cannot embed questions is noted."""
+    by_label = {space.label: space for space in spaces}
+    name = source.path.name.removesuffix(".zip").removesuffix(".memoryfield")
+
+    def target_of(retriever: str, label: str, recipe: str | None) -> SearchTarget:
+        return SearchTarget(name, source, cast("VectorIndex", by_label[label].index), None)
+
+    wanted = [(label, {"retriever": "vector", "model": label, "recipe": by_label[label].recipe}) for label in by_label]
+    try:
+        return evaluate(target_of, probes, wanted, sorted({1, 3, 5, k}))
+    except MemoryfieldError as error:
+        notes.append(f"no retrieval: {reason_of(error)}")
+        return None
 
 
 def family_agreement(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Agreement:

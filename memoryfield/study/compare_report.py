@@ -50,6 +50,11 @@ def html_report(comparison: Comparison, *, title: str = "", maps: str = "auto", 
             f"{count:,} pages.</figcaption></figure>",
             html_table(tables[1]),
         ]
+    if comparison.evaluation is not None:
+        parts.append("<h2>Retrieval</h2>")
+        parts += [html_table(table, heading=True) for table in comparison.evaluation.tables()]
+        if comparison.differences:
+            parts.append(html_table(comparison.differences._table(), heading=True))
     if picture := distributions(comparison):
         parts += ["<h2>Cosines of all pairs</h2>", f"<figure>{picture}</figure>"]
         parts.append(html_table(_shape_table(comparison)))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects
 
     from memoryfield.format.page import Page
+    from memoryfield.study.differences import Differences
+    from memoryfield.study.evaluation import Evaluation
     from memoryfield.study.likeness import Likeness, Shape
     from memoryfield.study.spaces import Space
 
@@ -65,6 +67,7 @@ class Comparison:
         failed: What could not be compared, and why.
         notes: What else is worth knowing.
         agreements: How far the families of each pair agree, where that was asked for.
+        evaluation: How well each space finds the answers of probes, where there were any.
     """
 
     spaces: tuple[Space, ...]
@@ -75,6 +78,7 @@ class Comparison:
     failed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     agreements: Mapping[tuple[str, str], Agreement] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -125,6 +129,13 @@ class Comparison:
             pairs = {chosen: self.likenesses[chosen]}
         by_label = {space.label: (space, shape) for space, shape in zip(self.spaces, self.shapes, strict=True)}
         return most_changed(n, pairs, by_label, self.pages, self._words, self.k)
+
+    @cached_property
+    def differences(self) -> Differences | None:
+        """How much better one space finds the answers than another, probe by probe; None without probes."""
+        if self.evaluation is None:
+            return None
+        return self.evaluation.compare(("recall@1", "mrr"))
 
     # ---- as frames
 
@@ -219,6 +230,8 @@ class Comparison:
                 for labels in self.likenesses
             ],
             "changed": self.most_changed(10).to_dict(),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+            "differences": None if self.differences is None else self.differences.to_dict()["differences"],
             "failed": dict(self.failed),
             "notes": list(self.notes),
         }
@@ -228,7 +241,7 @@ class Comparison:
     # ---- to look at
 
     def tables(self) -> list[Table]:
-        """Return what ``repr`` shows: the spaces, the pairs, and what failed."""
+        """Return what ``repr`` shows: the spaces, the pairs, retrieval where there were probes, and what failed."""
         count = len(self.pages)
         shown = "space" if len(self.spaces) == 1 else "spaces"
         heading = f"Comparison of {len(self.spaces)} {shown} on {count:,} {'page' if count == 1 else 'pages'}"
@@ -236,6 +249,9 @@ class Comparison:
         found = [spaces]
         if self.likenesses:
             found.append(self._pairs_table())
+        if self.evaluation is not None and self.differences is not None:
+            found += self.evaluation.tables()
+            found += [self.differences._table()] if len(self.differences) else []
         notes = [f"failed: {label}: {why}" for label, why in self.failed.items()] + list(self.notes)
         if notes:
             found.append(Table("Notes", notes=notes))

@@ -21,7 +21,7 @@ from memoryfield.index.embedders.catalogue import is_loaded
 from memoryfield.index.embedders.known import known_model
 from memoryfield.index.embedders.shortened import ShortenedEmbedder, shortened_rows
 from memoryfield.index.recipes import PAGE, recipe_text
-from memoryfield.index.vectors import Progress, VectorIndex
+from memoryfield.index.vectors import Progress, SyncReport, VectorIndex, Vectors
 from memoryfield.study.costs import (
     CostRecord,
     Costs,
@@ -34,6 +34,7 @@ from memoryfield.study.costs import (
 
 if TYPE_CHECKING:
     from memoryfield.format.pages import PageSource
+    from memoryfield.format.snapshot import Snapshot
     from memoryfield.index.embedders import Embedder
 
 FloatArray = npt.NDArray[np.float32]
@@ -51,6 +52,7 @@ class Space:
         names: Page names, sorted.
         matrix: (n_pages, dimensions) float32, unit rows.
         embedder: The model.
+        index: Where the vectors are searched.
         costs: What it costs.
         missing: Pages without a usable vector, and why.
         notes: What else is worth knowing.
@@ -63,6 +65,7 @@ class Space:
     names: tuple[str, ...]
     matrix: FloatArray
     embedder: Embedder
+    index: VectorIndex | ShortenedIndex
     costs: Costs
     missing: dict[str, str]
     notes: tuple[str, ...] = ()
@@ -74,6 +77,35 @@ class Space:
         row = {name: number for number, name in enumerate(self.names)}
         kept = [row[name] for name in names]
         return replace(self, names=tuple(names), matrix=np.ascontiguousarray(self.matrix[kept]))
+
+
+class ShortenedIndex:
+    """The index of whole vectors, searched by the first dimensions of each; nothing of it is on disk."""
+
+    def __init__(self, whole: VectorIndex, embedder: ShortenedEmbedder, centred: bool) -> None:
+        self.whole = whole
+        self.embedder = embedder
+        self.recipe = whole.recipe
+        self.model_code = embedder.model_code
+        self._centred = centred
+        self._held: tuple[Vectors, Vectors] | None = None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The pages as the last sync saw them."""
+        return self.whole.snapshot
+
+    def sync(self, *, verify: bool = True, progress: Progress | None = None) -> SyncReport:
+        """Bring the whole index up to date."""
+        return self.whole.sync(verify=verify, progress=progress)
+
+    def vectors(self) -> Vectors:
+        """Return all vectors, shortened."""
+        whole = self.whole.vectors()
+        if self._held is None or self._held[0] is not whole:
+            matrix = shortened_rows(whole.matrix, self.embedder.dimensions, centred=self._centred)
+            self._held = whole, Vectors(whole.names, matrix, bad_rows=whole.bad_rows, stamp=whole.stamp)
+        return self._held[1]
 
 
 def space_label(model_code: str, recipe: str) -> str:
@@ -136,9 +168,13 @@ def make_space(
     missing = {name: reasons.get(name, "changed meanwhile") for name in sorted(wanted.difference(names))}
     questions = [page.title for page in pages if page.title.strip()]
     cut_pages, cut_tokens, counted = truncation(timed.whole, texts)
+    a_page = 1.0  # texts that are embedded for a page
+    if vectors.passages is not None and vectors.names:
+        a_page = 1.0 + (len(vectors.passages.matrix) - len(vectors.names)) / len(vectors.names)
+        cut_pages, cut_tokens = 0, 0.0  # a longer page has more passages
     costs = Costs(
-        seconds_per_1000=record.seconds / record.texts * 1000 if record.texts else None,
-        measured_on=record.texts,
+        seconds_per_1000=record.seconds / record.texts * 1000 * a_page if record.texts else None,
+        measured_on=round(record.texts / a_page),
         load_seconds=record.load_seconds,
         query_seconds=query_seconds(timed, questions),
         dimensions=timed.dimensions,
@@ -150,7 +186,7 @@ def make_space(
     )
     label = space_label(timed.model_code, recipe)
     code, whole = timed.model_code, timed.whole
-    return Space(label, code, recipe, timed.dimensions, names, matrix, whole, costs, missing, report.notes)
+    return Space(label, code, recipe, timed.dimensions, names, matrix, whole, index, costs, missing, report.notes)
 
 
 def shorter_lengths(embedder: Embedder, dimensions: Sequence[int] | None) -> tuple[list[int], str]:
@@ -185,8 +221,10 @@ def shortened(space: Space, dimensions: int) -> Space:
     costs = replace(space.costs, dimensions=dimensions, index_bytes=None if size is None else max(size - saved, 0))
     label = space_label(embedder.model_code, space.recipe)
     note = f"{label}: cut from {space.label}; its index bytes are what they would be"
+    assert isinstance(space.index, VectorIndex)
     return replace(
         space,
+        index=ShortenedIndex(space.index, embedder, centred),
         label=label,
         model_code=embedder.model_code,
         dimensions=dimensions,

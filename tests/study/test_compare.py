@@ -73,8 +73,8 @@ def bread(tmp_path: Path) -> Any:
     return mf.open_field(path, model="hashing-1024")
 
 
-def _compare(field: Any, models: Sequence[Any], **options: Any) -> Any:
-    return field.compare(models, progress=False, **options)
+def _compare(field: Any, models: Sequence[Any], probes: Any = None, **options: Any) -> Any:
+    return field.compare(models, probes, progress=False, **options)
 
 
 def test_two_recipes_of_two_models(harbor: Any) -> None:
@@ -354,3 +354,31 @@ def test_errors_of_models_keep_their_words() -> None:
     assert reason_of(ModelNotReady("not here")) == "not here"
     assert reason_of(EmbeddingFailed("no")) == "no"
     assert reason_of(ValueError("bad\x1b[31m")) == "ValueError: bad\\x1b[31m"
+
+
+def test_probes_tell_how_well_each_space_finds_the_answers(harbor: Any) -> None:
+    probes = example_field("harbor").parent / "harbor.probes.jsonl"
+    nomic = Letters("nomic-embed-text-v1.5")
+    found = _compare(harbor, ["hashing-1024", nomic], probes, dimensions=(768, 64))
+    assert found.evaluation.labels == list(found.labels) == ["hashing-1024", nomic.model_code, f"{nomic.model_code}-64"]
+    alone = harbor.evaluate(probes, ["vector"], timed=0, progress=False)
+    assert found.evaluation.estimate("mrr", "hashing-1024") == alone.estimate("mrr", "vector")
+    weak = found.evaluation.estimate("mrr", nomic.model_code).value
+    assert found.evaluation.estimate("mrr", "hashing-1024").value > weak > 0
+    pairs = {(one.first, one.second, one.metric) for one in found.differences}
+    assert len(pairs) == 6 and ("hashing-1024", nomic.model_code, "mrr") in pairs
+    for shown in (repr(found), found._repr_html_(), found.to_markdown(), found.report(maps="none")):
+        assert "recall@1" in shown and "paired differences" in shown
+    json.dumps(found.to_dict(), allow_nan=False)
+    with pytest.raises(QueryError, match="no probes"):
+        _compare(harbor, ["hashing-1024"], [])
+
+
+def test_passages_are_compared_whole_and_cut_nothing(bread: Any) -> None:
+    bread.write("long", title="Long", body="\n\n".join(f"## Part {n}\n\n" + f"loaf {n} oven " * 120 for n in range(6)))
+    letters = Letters("nomic-embed-text-v1.5")
+    found = _compare(bread, [letters], recipes=("page", "passages"), dimensions=(768, 64))
+    code = letters.model_code
+    assert found.labels == (code, f"{code}-64", f"{code} (passages)")
+    page, passages = found.spaces[0].costs, found.spaces[2].costs
+    assert page.cut_pages > 0 and passages.cut_pages == 0 and any("not cut" in note for note in found.notes)
