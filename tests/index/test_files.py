@@ -51,8 +51,8 @@ def test_name_leads_back_to_model_and_recipe() -> None:
 
 
 def test_unknown_recipe_has_no_file() -> None:
-    with pytest.raises(QueryError, match="passages"):
-        index_filename("toy", "passages")
+    with pytest.raises(QueryError, match="chapters"):
+        index_filename("toy", "chapters")
 
 
 class ReadOnlyDirectory(PageDirectory):
