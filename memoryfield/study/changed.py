@@ -181,11 +181,11 @@ def most_changed(
         if len(chosen) >= n:
             break
         if name not in chosen:
-            chosen[name] = _changed(name, row, labels, (share, rbo), spaces, pages, names, words)
+            chosen[name] = as_seen(name, row, labels, (share, rbo), spaces, pages, names, words)
     return ChangedPages(list(chosen.values()), k, len(names))
 
 
-def _changed(
+def as_seen(
     name: str,
     row: int,
     labels: tuple[str, str],
@@ -195,6 +195,18 @@ def _changed(
     names: Sequence[str],
     words: Words,
 ) -> ChangedPage:
+    """Return a page as two spaces see it.
+
+    Args:
+        name: The page.
+        row: Its row.
+        labels: Of the two spaces.
+        values: Its neighbour overlap and rank-biased overlap.
+        spaces: Spaces and their shapes, by label.
+        pages: The pages compared, by name.
+        names: Their names, in the order of the rows.
+        words: Words of these pages.
+    """
     near: list[tuple[tuple[str, float], ...]] = []
     shared: list[tuple[str, ...]] = []
     read: dict[str, float] = {}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryfield.display import Table, plain
-from memoryfield.errors import QueryError
-from memoryfield.study.changed import ChangedPages, Words, most_changed
+from memoryfield.errors import PageNotFound, QueryError
+from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.study.changed import ChangedPage, ChangedPages, Words, as_seen, most_changed
 
 if TYPE_CHECKING:
     import pandas
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memoryfield.study.differences import Differences
     from memoryfield.study.evaluation import Evaluation
     from memoryfield.study.likeness import Likeness, Shape
+    from memoryfield.study.procrustes import Points
     from memoryfield.study.spaces import Space
 
 FIGURES = ("agreement", "similarities", "changed")
@@ -127,8 +129,26 @@ class Comparison:
         if first is not None or second is not None:
             chosen = self.pair(first, second)
             pairs = {chosen: self.likenesses[chosen]}
-        by_label = {space.label: (space, shape) for space, shape in zip(self.spaces, self.shapes, strict=True)}
-        return most_changed(n, pairs, by_label, self.pages, self._words, self.k)
+        return most_changed(n, pairs, self._by_label, self.pages, self._words, self.k)
+
+    def page(self, name: str, first: str | None = None, second: str | None = None) -> ChangedPage:
+        """Return one page as two spaces see it, with its neighbours in both; of the first pair by default.
+
+        Raises:
+            PageNotFound: The page was not compared.
+        """
+        pair = self.pair(first, second)
+        names = list(self.pages)
+        name = name.removesuffix(PAGE_SUFFIX)
+        if name not in self.pages:
+            raise PageNotFound(f"there is no page {name!r} among the {len(names):,} that were compared")
+        row, likeness = names.index(name), self.likenesses[pair]
+        values = float(likeness.overlap[row]), float(likeness.rbo[row])
+        return as_seen(name, row, pair, values, self._by_label, self.pages, names, self._words)
+
+    @property
+    def _by_label(self) -> dict[str, tuple[Space, Shape]]:
+        return {space.label: (space, shape) for space, shape in zip(self.spaces, self.shapes, strict=True)}
 
     @cached_property
     def differences(self) -> Differences | None:
@@ -312,6 +332,23 @@ class Comparison:
         from memoryfield.study import compare_figures
 
         return compare_figures.maps_figure(self, *self.pair(first, second), method=method, n=n)
+
+    def places(
+        self, first: str | None = None, second: str | None = None, *, method: str = "auto"
+    ) -> tuple[tuple[Points, Points], tuple[str, str]]:
+        """Return where the pages are on the maps of two spaces, the second laid over the first, and how both were made.
+
+        Args:
+            first: Label of a space; with *second* the first pair by default.
+            second: Label of the other.
+            method: ``auto``, ``pca`` or ``umap``; see ``layout``.
+
+        Returns:
+            Two arrays (n_pages, 2) in the order of ``pages``, and ``PCA`` or ``UMAP`` for each.
+        """
+        from memoryfield.study import compare_figures
+
+        return compare_figures.aligned_maps(self, *self.pair(first, second), method)
 
     def to_markdown(self) -> str:
         """Return spaces, pairs and notes as Markdown tables."""

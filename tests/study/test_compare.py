@@ -14,7 +14,7 @@ import pytest
 
 import memoryfield as mf
 from memoryfield import places
-from memoryfield.errors import EmbeddingFailed, ModelNotReady, QueryError
+from memoryfield.errors import EmbeddingFailed, ModelNotReady, PageNotFound, QueryError
 from memoryfield.examples import example_field
 from memoryfield.index.embedders.catalogue import forget_models, load_model
 
@@ -198,6 +198,12 @@ def test_most_changed_pages_name_neighbours_words_and_what_is_not_read(harbor: A
     assert "hashing-1024" not in page.read and any("reads" in each.why for each in changed)
     assert "nearest in letters" in repr(changed) and len(changed.to_frame()) == 7
     assert len(found.most_changed(0)) == 0 and len(found.most_changed(10_000)) == len(found.pages)
+    assert found.page(f"{page.name}.md") == page
+    with pytest.raises(PageNotFound, match="no-such-page"):
+        found.page("no-such-page")
+    (one, other), kinds = found.places(method="pca")
+    assert one.shape == other.shape == (len(names), 2) and kinds == ("PCA", "PCA")
+    assert float((one * other).sum()) > 0  # laid over one another, neither turned nor flipped away
 
 
 def test_three_spaces_show_each_page_in_its_worst_pair(bread: Any) -> None:
