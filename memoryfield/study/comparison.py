@@ -143,7 +143,7 @@ class Comparison:
         if name not in self.pages:
             raise PageNotFound(f"there is no page {name!r} among the {len(names):,} that were compared")
         row, likeness = names.index(name), self.likenesses[pair]
-        values = float(likeness.overlap[row]), float(likeness.rbo[row])
+        values = float(likeness.overlap[row]), round(float(likeness.rbo[row]), 9)
         return as_seen(name, row, pair, values, self._by_label, self.pages, names, self._words)
 
     @property
