@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoryfield_widgets.editor import PageEditor
     from memoryfield_widgets.families import FamilyReview
+    from memoryfield_widgets.map import MemoryMap
     from memoryfield_widgets.panel import Panel
     from memoryfield_widgets.probes import ProbeAnnotator
     from memoryfield_widgets.search import SearchBox
@@ -20,6 +22,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "FamilyReview": "families",
+    "MemoryMap": "map",
+    "PageEditor": "editor",
     "Panel": "panel",
     "ProbeAnnotator": "probes",
     "SearchBox": "search",
@@ -27,7 +31,7 @@ _HOMES = {
     "StatusBar": "status",
 }
 
-__all__ = ["FamilyReview", "Panel", "ProbeAnnotator", "SearchBox", "State", "StatusBar"]
+__all__ = ["FamilyReview", "MemoryMap", "PageEditor", "Panel", "ProbeAnnotator", "SearchBox", "State", "StatusBar"]
 
 
 def __getattr__(name: str) -> Any:

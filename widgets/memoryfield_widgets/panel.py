@@ -7,7 +7,7 @@ ours; ipywidgets offers labels at best. No build step, nothing fetched.
 - **Traits go down.** Python sets synced traits, the script reads them (``model.get``, ``model.on("change:...")``) and
   never sets one. So Python's value is the truth, nothing echoes, and nothing is lost when both sides change at once.
 - **Messages go up.** The script calls ``tell(model, "select", {...})``; here the method ``heard_select(content)`` is
-  called, on whatever thread. What it raises shows in the status line.
+  called, on whatever thread; binary data are in ``content["buffers"]``. What it raises shows in the status line.
 - **Large data go by message, not by trait**: a trait is stored in the saved notebook. ``self.tell("points", {...},
   [buffer])`` reaches every view; a view that appears asks for it with ``tell(model, "hello")``.
 - **Page text reaches the DOM as text only** (``element(...)`` of ``panel.js`` uses ``textContent``). Markup is made in
@@ -89,7 +89,7 @@ class Panel(anywidget.AnyWidget):
         if method is None:
             return  # another version's script, in a notebook that was saved long ago
         try:
-            method(content)
+            method({**content, "buffers": buffers} if buffers else content)
         except Exception as error:
             self.state.fail(error)
 
