@@ -98,7 +98,7 @@ def changed_figure(
     Args:
         comparison: What to draw.
         n: How many pages.
-        first: Label of a space; the first pair by default.
+        first: Label of a space; the pair that is least alike by default.
         second: Label of the other.
     """
     import plotly.graph_objects as go
@@ -129,7 +129,13 @@ def changed_figure(
         )
     _style(figure, "Where a page's nearest in one space stand in the other")
     figure.update_layout(
-        xaxis={"type": "log", "title": "rank (logarithmic)", "range": [-0.05, np.log10(max(len(row), 2)) + 0.05]},
+        xaxis={
+            "type": "log",
+            "title": "rank (logarithmic)",
+            "range": [-0.05, np.log10(max(len(row), 2)) + 0.05],
+            "tickvals": [step * 10**power for power in range(6) for step in (1, 2, 5)],
+            "minor": {"showgrid": False, "ticks": ""},
+        },
         yaxis={"autorange": "reversed", "title": None},
         legend={"orientation": "h", "y": -0.2},
         height=max(320, 40 + 26 * len(changed) + 140),
@@ -172,7 +178,10 @@ def maps_figure(
                     "symbol": ["diamond" if name in numbered else "circle" for name in names],
                     "color": np.nan_to_num(likeness.rbo),
                     "coloraxis": "coloraxis",
-                    "line": {"width": 0.5, "color": INK},
+                    "line": {
+                        "width": [2.5 if name in numbered else 0.5 for name in names],
+                        "color": [PALETTE[5] if name in numbered else INK for name in names],
+                    },
                 },
             ),
             1,

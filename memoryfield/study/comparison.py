@@ -98,7 +98,7 @@ class Comparison:
         return min(self.k, others) / others if others > 0 else float("nan")
 
     def pair(self, first: str | None = None, second: str | None = None) -> tuple[str, str]:
-        """Return the labels of a pair in the order of ``likenesses``; the first pair by default.
+        """Return the labels of a pair in the order of ``likenesses``; the one that is least alike by default.
 
         Raises:
             QueryError: There is no such space, it is one and the same, or there are fewer than two.
@@ -110,6 +110,8 @@ class Comparison:
                 raise QueryError(f"there is no space {label!r}; there are: {', '.join(self.labels)}")
         if first is not None and first == second:
             raise QueryError(f"{first!r} twice; a pair is of two spaces")
+        if first is None and second is None:
+            return self.least_alike()[0][0]
         one = first if first is not None else next(label for label in self.labels if label != second)
         other = second if second is not None else next(label for label in self.labels if label != one)
         return (one, other) if (one, other) in self.likenesses else (other, one)
@@ -179,7 +181,7 @@ class Comparison:
         return pandas.DataFrame(list(self._space_rows()))
 
     def pages_frame(self, first: str | None = None, second: str | None = None) -> pandas.DataFrame:
-        """Return one row a page: ``name, title, overlap, rbo`` of a pair of spaces, the first pair by default."""
+        """Return one row a page: ``name, title, overlap, rbo`` of a pair, by default the least alike."""
         import pandas
 
         likeness = self.likenesses[self.pair(first, second)]
@@ -324,7 +326,7 @@ class Comparison:
         The *n* pages that the two see most differently have numbers. Maps help the eye and are no evidence.
 
         Args:
-            first: Label of a space; with *second* the first pair by default.
+            first: Label of a space; by default the pair that is least alike.
             second: Label of the other.
             method: ``auto``, ``pca`` or ``umap``; see ``layout``.
             n: How many pages are numbered.
@@ -339,7 +341,7 @@ class Comparison:
         """Return where the pages are on the maps of two spaces, the second laid over the first, and how both were made.
 
         Args:
-            first: Label of a space; with *second* the first pair by default.
+            first: Label of a space; by default the pair that is least alike.
             second: Label of the other.
             method: ``auto``, ``pca`` or ``umap``; see ``layout``.
 
