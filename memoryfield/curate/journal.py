@@ -64,9 +64,11 @@ class JournalFile:
     def exists(self) -> bool:
         """Say whether a step was ever kept."""
         try:
-            return os.path.getsize(self.path) > 0
-        except OSError:
+            return os.stat(self.path).st_size > 0
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError as error:
+            raise HistoryError(self._unusable(error.strerror or str(error))) from error
 
     # Opening
 

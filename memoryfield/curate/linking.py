@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memoryfield.errors import NotEditable
+from memoryfield.errors import NotEditable, PageNotFound
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.links import links, rewrite_links
 from memoryfield.format.markdown import lines
+from memoryfield.format.page import Page
 
 _DEFINITION = re.compile(r" {0,3}\[(\^?[^\[\]\n]{1,200})\]:")
 
@@ -43,11 +44,11 @@ def relinked(directory: PageDirectory, old: Sequence[str], new: str, apart: Coll
         apart: Names of pages that are not looked at.
 
     Raises:
-        NotEditable: A page has such a link and cannot be edited; names it.
+        NotEditable: A page has such a link and cannot be edited, or cannot be read; names it.
     """
     found = []
     gone = set(old)
-    for page in directory.pages():
+    for page in _every_page(directory):
         if page.name in apart:
             continue
         raw = page.raw
@@ -60,6 +61,21 @@ def relinked(directory: PageDirectory, old: Sequence[str], new: str, apart: Coll
             count = sum(link.page in gone for link in links(page.raw))
             found.append(Relinked(page.name, count, page.raw, raw, page.sha256))
     return tuple(found)
+
+
+def _every_page(directory: PageDirectory) -> Iterator[Page]:
+    """Yield every page; a link in one that cannot be read would be left pointing to nothing."""
+    seen = set()
+    for page in directory.pages():
+        seen.add(page.name)
+        yield page
+    for name in directory.names():
+        if name not in seen:
+            try:
+                yield directory.read(name)
+            except PageNotFound as error:
+                if name in directory.names():
+                    raise NotEditable(f"{error}; links in it cannot be looked for: mend it or move it away") from error
 
 
 def unclashed(body: str, taken: set[str]) -> str:
