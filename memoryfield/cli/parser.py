@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from memoryfield.cli import agent, compare, curate, exchange, pages, study
+from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, study
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     exchange.add_verbs(_Verbs(verbs))
     curate.add_verbs(_Verbs(verbs))
     study.add_verbs(_Verbs(verbs))
+    evaluate.add_verbs(_Verbs(verbs))
     compare.add_verbs(_Verbs(verbs))
     agent.add_verbs(_Verbs(verbs))
     completion = _Verbs(verbs).add(

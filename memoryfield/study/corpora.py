@@ -222,6 +222,7 @@ def _plan(
 
 def _page(task: Task, marker: str) -> bytes:
     """Return the bytes of a task's page; the same for the same task, whenever it is made."""
+    keys: dict[str, Any] = {_SOURCE: marker, _TASK: task.id}
     return new_page(
         title=_first_line(task.request, _TITLE),
         summary=_first_line(task.result, _SUMMARY) or None,
@@ -229,7 +230,7 @@ def _page(task: Task, marker: str) -> bytes:
         uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{marker}\0{task.id}")),
         created=task.started or task.finished,
         updated=task.finished or task.started,
-        **{_SOURCE: marker, _TASK: task.id},
+        **keys,
     )
 
 

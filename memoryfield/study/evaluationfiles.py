@@ -33,15 +33,24 @@ _ABOUT: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-def save_evaluation(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
-    """Write an evaluation to a file; see ``Evaluation.save``.
+def evaluation_target(path: str | os.PathLike[str]) -> Path:
+    """Return where an evaluation may be written; asked before a long run.
 
     Raises:
         QueryError: The file does not end in ``.json``, or something else than an evaluation stands there.
     """
     if Path(path).suffix.lower() != ".json":
         raise QueryError(f"an evaluation is written to a .json file, not to {Path(path).name!r}")
-    goal = check_target(path, (_START.encode(),), what="evaluation", error=QueryError)
+    return check_target(path, (_START.encode(),), what="evaluation", error=QueryError)
+
+
+def save_evaluation(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
+    """Write an evaluation to a file; see ``Evaluation.save``.
+
+    Raises:
+        QueryError: The file does not end in ``.json``, or something else than an evaluation stands there.
+    """
+    goal = evaluation_target(path)
     document = {
         "kind": _KIND,
         "about": dict(evaluation.about),

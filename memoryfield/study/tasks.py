@@ -244,7 +244,7 @@ def _moment(what: str, value: Any) -> datetime | None:
 _PLACEHOLDERS = (
     (re.compile(r"```.*?```", re.DOTALL), " code "),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), " url "),
-    (re.compile(r"\S+@\S+\.\S+"), " address "),
+    (re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}"), " address "),
     (
         re.compile(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|`[^`\n]{1,300}`|(?<!\w)'[^'\n]{1,300}'(?!\w)"),
         " text ",
