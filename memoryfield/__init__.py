@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memoryfield.field import MemoryField
     from memoryfield.format.page import Page
     from memoryfield.index.embedders.catalogue import load_model, models
+    from memoryfield.installation import doctor
     from memoryfield.opening import import_field, open_field, search_fields
     from memoryfield.study.probe import Probe, Probes
     from memoryfield.study.probefiles import read_probes
@@ -23,6 +24,7 @@ _HOMES = {
     "Page": "memoryfield.format.page",
     "Probe": "memoryfield.study.probe",
     "Probes": "memoryfield.study.probe",
+    "doctor": "memoryfield.installation",
     "errors": "memoryfield",
     "import_field": "memoryfield.opening",
     "load_ipython_extension": "memoryfield.magics",
@@ -40,6 +42,7 @@ __all__ = [
     "Page",
     "Probe",
     "Probes",
+    "doctor",
     "errors",
     "import_field",
     "load_model",

@@ -74,6 +74,16 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--out", type=Path, default=Path("map.html"), help="file to write (default: map.html)")
     verb.add_argument("--json", action="store_true", help="print the coordinates as JSON and write no file")
 
+    verb = verbs.add(
+        "doctor",
+        _doctor,
+        "say what is installed, which models are ready, and where our own files are",
+        "memoryfield doctor",
+        "memoryfield doctor --clear",
+    )
+    verb.add_argument("--clear", action="store_true", help="delete what can be made again; pages and histories stay")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
     verb = verbs.add("models", _models, "list embedding models and whether they are ready", "memoryfield models")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
@@ -170,6 +180,18 @@ def _map(options: argparse.Namespace) -> int:
     say(repr(layout))
     say(f"written to {options.out}")
     return DONE
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from memoryfield.installation import clear_caches, doctor
+
+    if options.clear:
+        size = clear_caches()
+        say_json({"cleared_bytes": size}) if options.json else say(f"deleted {size:,} bytes that can be made again")
+        return DONE
+    found = doctor()
+    say_json(found.to_dict()) if options.json else say(repr(found))
+    return NOTHING if found.problems else DONE
 
 
 def _models(options: argparse.Namespace) -> int:
