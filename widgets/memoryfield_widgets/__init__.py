@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memoryfield_widgets.editor import PageEditor
     from memoryfield_widgets.families import FamilyReview
     from memoryfield_widgets.map import MemoryMap
+    from memoryfield_widgets.models import ModelComparison
     from memoryfield_widgets.panel import Panel
     from memoryfield_widgets.probes import ProbeAnnotator
     from memoryfield_widgets.search import SearchBox
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "FamilyReview": "families",
     "MemoryMap": "map",
+    "ModelComparison": "models",
     "PageEditor": "editor",
     "Panel": "panel",
     "ProbeAnnotator": "probes",
@@ -31,7 +33,17 @@ _HOMES = {
     "StatusBar": "status",
 }
 
-__all__ = ["FamilyReview", "MemoryMap", "PageEditor", "Panel", "ProbeAnnotator", "SearchBox", "State", "StatusBar"]
+__all__ = [
+    "FamilyReview",
+    "MemoryMap",
+    "ModelComparison",
+    "PageEditor",
+    "Panel",
+    "ProbeAnnotator",
+    "SearchBox",
+    "State",
+    "StatusBar",
+]
 
 
 def __getattr__(name: str) -> Any:
