@@ -51,16 +51,22 @@ def relinked(directory: PageDirectory, old: Sequence[str], new: str, apart: Coll
     for page in _every_page(directory):
         if page.name in apart:
             continue
-        raw = page.raw
         try:
-            for name in old:
-                raw = rewrite_links(raw, name, new)
+            raw = with_links_to(page, old, new).raw
         except NotEditable as error:
             raise NotEditable(f"{page.filename}: {error}") from error
         if raw != page.raw:
             count = sum(link.page in gone for link in links(page.raw))
             found.append(Relinked(page.name, count, page.raw, raw, page.sha256))
     return tuple(found)
+
+
+def with_links_to(page: Page, old: Sequence[str], new: str) -> Page:
+    """Return a page with every link to one of *old* pointing to *new*."""
+    raw = page.raw
+    for name in old:
+        raw = rewrite_links(raw, name, new)
+    return Page(page.name, raw, page.modified)
 
 
 def _every_page(directory: PageDirectory) -> Iterator[Page]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from memoryfield.curate.account import Source
 from memoryfield.curate.blocks import body_sentences, read_blocks, write_blocks
-from memoryfield.curate.linking import relinked, unclashed
+from memoryfield.curate.linking import relinked, unclashed, with_links_to
 from memoryfield.curate.mergeplan import Merged, MergePlan, settable, source_of, sources_of
 from memoryfield.curate.mergetext import SOURCES, TOO_LONG, Weaver
 from memoryfield.curate.sections import Part
@@ -72,7 +72,9 @@ def plan_merge(
         weaver.end_with(SOURCES, source_lines(survivor, stays=True, said=[said[0]] if said[0] else []))
     for part in parts[1:]:
         weaver.add(part)
-    keys, key_conflicts = merged_keys(survivor, absorbed)
+    names = [page.name for page in absorbed]
+    rewritten = [with_links_to(page, names, survivor.name) for page in ordered]
+    keys, key_conflicts = merged_keys(rewritten[0], rewritten[1:])
     summary = merged_summary(ordered)
     if summary != " ".join(as_text(survivor.frontmatter.get("summary")).split()):
         keys = {"summary": summary, **keys}
@@ -83,7 +85,6 @@ def plan_merge(
         extra = [text for text in (as_text(page.frontmatter.get(key)).strip() for key in ("title", "summary")) if text]
         fresh = [" ".join(text.split()) for text in extra if not _is_known(text, known)]
         weaver.end_with(SOURCES, source_lines(page, stays=False, said=[*fresh, *([line] if line else [])]))
-    names = [page.name for page in absorbed]
     plan = MergePlan(
         directory,
         tuple(ordered),

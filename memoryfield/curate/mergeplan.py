@@ -16,10 +16,11 @@ from functools import cached_property
 from memoryfield.curate import planviews
 from memoryfield.curate.account import Account, Source, take_account
 from memoryfield.curate.blocks import read_blocks, write_blocks
-from memoryfield.curate.linking import Relinked, relinked, unclashed
+from memoryfield.curate.linking import Relinked, relinked, unclashed, with_links_to
 from memoryfield.curate.mergetext import SOURCES
 from memoryfield.curate.removing import remove_sentences
 from memoryfield.curate.sections import Resemblance
+from memoryfield.curate.selflinks import without_self_links
 from memoryfield.curate.sentences import sentence_key
 from memoryfield.curate.splitting import SecondPage, divide
 from memoryfield.curate.survivor import (
@@ -31,7 +32,6 @@ from memoryfield.format.changes import Change
 from memoryfield.format.dates import date_text
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page, replace_section, set_body, set_keys
-from memoryfield.format.links import rewrite_links
 from memoryfield.format.names import slug
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
 from memoryfield.format.yamlread import Value
@@ -108,7 +108,7 @@ class MergePlan:
         """The bytes of the surviving page after the merge."""
         page = self.pages[0]
         try:
-            raw = set_body(page.raw, self.body)
+            raw = set_body(with_links_to(page, self.absorbed, self.survivor).raw, self.body)
             return set_keys(raw, {**self.keys, "updated": date_text(self.now)})
         except FrontmatterError as error:
             raise FrontmatterError(error.problem, file=page.filename, line=error.line) from error
@@ -352,13 +352,11 @@ class MergePlan:
 
 
 def sources_of(pages: Sequence[Page]) -> list[Source]:
-    """Return the pages as their sentences are counted: with the links and labels that the merged page has."""
+    """Return the pages as their sentences are counted: with the links and labels that they have in the merged page."""
     labels: set[str] = set()
     found = []
     for page in pages:
-        raw = page.raw
-        for other in pages[1:]:
-            raw = rewrite_links(raw, other.name, pages[0].name)
+        raw = without_self_links(page, [other.name for other in pages[1:]], pages[0].name)
         found.append(source_of(page, unclashed(Page(page.name, raw).body, labels)))
     return found
 
