@@ -352,6 +352,22 @@ def search_together(
     return answers
 
 
+def term_scores_together(indexes: Sequence[KeywordIndex], terms: Sequence[str]) -> list[TermScores]:
+    """Look up terms in several fields as if they were one; see ``search_together``."""
+    found = [index.term_scores(terms) for index in indexes]
+    if len(found) < 2:
+        return found
+    pages = sum(len(held.names) for held in found)
+    answers = []
+    for held in found:
+        scores = {}
+        for term, (rows, own) in held.terms.items():
+            holding = sum(len(other.terms[term][0]) for other in found if term in other.terms)
+            scores[term] = (rows, own * (_idf(pages, holding) / _idf(len(held.names), len(rows))))
+        answers.append(TermScores(held.names, scores))
+    return answers
+
+
 def _idf(pages: int, holding: int) -> float:
     """Return how much a term counts, by FTS5's formula."""
     return max(math.log((pages - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)

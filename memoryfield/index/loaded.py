@@ -138,13 +138,18 @@ class Vectors:
             rows: Numbers of pages, ascending.
             query: (dimensions,) float32, a unit vector.
         """
-        scores = np.einsum("ij,j->i", self.matrix[rows], query)
+        scores = self.exact_scores(rows, query)
+        best = np.argsort(-scores, kind="stable")
+        return rows[best], scores[best]
+
+    def exact_scores(self, rows: RowArray, query: FloatArray) -> FloatArray:
+        """Return the scores of some pages, each worked out in the same way; see ``rescored``."""
+        scores: FloatArray = np.einsum("ij,j->i", self.matrix[rows], query)
         if self.passages is not None and len(rows):
             chosen, begins = self.passages.of(rows)
             products = np.einsum("ij,j->i", self.passages.matrix[chosen], query)
             scores = _blended(scores, np.maximum.reduceat(products, begins))
-        best = np.argsort(-scores, kind="stable")
-        return rows[best], scores[best]
+        return scores
 
     def best_span(self, name: str, vector: FloatArray) -> tuple[int, int] | None:
         """Return where the passage that is nearest to *vector* stands in a page's body; None for a page with one."""

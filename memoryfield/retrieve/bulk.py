@@ -7,33 +7,27 @@ and calibration: no page is read, there are no snippets and no filters.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from memoryfield.errors import QueryError
-from memoryfield.index.embedders.rows import unit_rows
-from memoryfield.index.matrix import FloatArray, as_float32
-from memoryfield.index.termscores import TermScores
-from memoryfield.index.words import query_terms
+from memoryfield.index.matrix import FloatArray
+from memoryfield.retrieve.embedding import embed_questions
 from memoryfield.retrieve.filters import page_filter
-from memoryfield.retrieve.fusion import reciprocal_rank_fusion
-from memoryfield.retrieve.search import SearchTarget, check_targets, fused_depth, model_of, prepare
+from memoryfield.retrieve.scoring import Scoring
+from memoryfield.retrieve.search import SearchTarget, check_targets, fusion_weight, model_of, prepare
+from memoryfield.retrieve.weights import FusionWeight
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from memoryfield.index.embedders import Embedder
-    from memoryfield.index.loaded import Vectors
     from memoryfield.index.syncing import Progress
 
-_BLOCK = 256  # questions whose products with all pages are held at a time
-_ROUNDING = 1e-5  # by how much a product of matrices may miss the cosine that is worked out row by row
-
-Ranked = tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]  # rows of the pages, best first, and their scores
+_TOLD = 100  # questions between two calls of ``progress``
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +45,8 @@ class Rankings:
         model_code: The model, if vectors were searched.
         recipe: Which text of the pages was embedded.
         notes: What else is worth knowing.
+        best_cosines: (n_questions,) float32, the vector score of the nearest page; NaN where there is none. None where
+            no vectors were searched.
     """
 
     questions: tuple[str, ...]
@@ -63,6 +59,7 @@ class Rankings:
     model_code: str | None = None
     recipe: str | None = None
     notes: tuple[str, ...] = ()
+    best_cosines: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -99,6 +96,7 @@ def rank_many(
     depth: int = 100,
     *,
     sync: bool = True,
+    weight: float | FusionWeight | None = None,
     progress: Progress | None = None,
 ) -> Rankings:
     """Rank the pages of a field for many questions; the first *k* are those of ``search`` with that *k*.
@@ -109,6 +107,7 @@ def rank_many(
         retriever: As in ``search``.
         depth: How many pages to keep for each question.
         sync: Bring the indexes in step with the pages first. Without, a page that is gone may still be ranked.
+        weight: Of the vectors in ``hybrid``; by default learned from the field.
         progress: Called with questions done and questions asked.
 
     Raises:
@@ -130,13 +129,18 @@ def rank_many(
     started = time.perf_counter()
     embedded = None if model is None else embed_questions(model, asked)
     embedding = time.perf_counter() - started
-    run = _Run(target, asked, retriever, depth, embedded)
-    order, scores = run.ranked(progress)
-    searching = time.perf_counter() - started - embedding
+    chosen: FusionWeight | None = None
+    if retriever == "hybrid":
+        chosen = fusion_weight([target], weight)
+        notes.append(chosen.note)
+    started = time.perf_counter()
+    scoring = Scoring([target], asked, embedded, retriever != "vector")
+    order, scores, cosines = _ranked(scoring, len(asked), retriever, depth, chosen, progress)
+    searching = time.perf_counter() - started
     each = np.ones(len(asked)) / max(len(asked), 1)
     return Rankings(
         asked,
-        run.names,
+        tuple(name for _, name in scoring.keys),
         order,
         scores,
         embedding * each,
@@ -145,91 +149,36 @@ def rank_many(
         None if model is None else model.model_code,
         target.vectors.recipe if model is not None and target.vectors is not None else None,
         tuple(notes),
+        cosines,
     )
 
 
-def embed_questions(model: Embedder, questions: Sequence[str]) -> FloatArray:
-    """Return unit vectors of questions: (n_questions, dimensions) float32; zeros where the model has no vector."""
-    many: Any = getattr(model, "embed_queries", None)
-    if not questions:
-        return np.zeros((0, model.dimensions), np.float32)
-    if many is not None:
-        given = many(list(questions))
-    elif model.document_prefix == model.query_prefix:
-        given = model.embed_documents(list(questions))
-    else:
-        given = np.stack([as_float32(model.embed_query(question), model.model_code) for question in questions])
-    found = as_float32(given, model.model_code).copy()
-    blank = [number for number, question in enumerate(questions) if not question.strip()]
-    found[blank] = 0.0
-    found[~np.isfinite(found).all(axis=1)] = 0.0
-    return unit_rows(found)
-
-
-class _Run:
-    """Everything that ranking the questions needs, with both halves in one numbering of the pages."""
-
-    def __init__(
-        self, target: SearchTarget, questions: Sequence[str], retriever: str, depth: int, embedded: FloatArray | None
-    ) -> None:
-        self.questions, self.retriever, self.depth, self.embedded = questions, retriever, depth, embedded
-        self.vectors: Vectors | None = None
-        self.words = TermScores()
-        if embedded is not None and target.vectors is not None:
-            self.vectors = target.vectors.vectors()
-        self.terms = [query_terms(question) for question in questions] if retriever != "vector" else []
-        if retriever != "vector" and target.keywords is not None:
-            self.words = target.keywords.term_scores(term for terms in self.terms for term in terms)
-        held = () if self.vectors is None else self.vectors.names
-        self.names = tuple(sorted({*held, *self.words.names}))
-        position = {name: number for number, name in enumerate(self.names)}
-        self.of_vector = np.array([position[name] for name in held], np.intp)
-        self.of_words = np.array([position[name] for name in self.words.names], np.intp)
-
-    def ranked(self, progress: Progress | None) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        order = np.full((len(self.questions), self.depth), -1, np.int32)
-        scores = np.zeros((len(self.questions), self.depth), np.float32)
-        if progress is not None and self.questions:
-            progress(0, len(self.questions))
-        for start in range(0, len(self.questions), _BLOCK):
-            numbers = range(start, min(start + _BLOCK, len(self.questions)))
-            for number, (rows, found) in zip(numbers, self._block(numbers), strict=True):
-                order[number, : len(rows)] = rows
-                scores[number, : len(rows)] = found
-            if progress is not None:
-                progress(numbers.stop, len(self.questions))
-        return order, scores
-
-    def _block(self, numbers: range) -> Iterator[Ranked]:
-        products = None
-        if self.vectors is not None and self.embedded is not None:
-            products = self.vectors.page_scores(self.embedded[numbers.start : numbers.stop])
-        fused = fused_depth(self.depth)
-        for number in numbers:
-            row = None if products is None else products[number - numbers.start]
-            if self.retriever == "vector":
-                yield self._by_vector(number, row, self.depth)
-            elif self.retriever == "keyword":
-                yield self._by_words(number, self.depth)
-            else:
-                halves = [self._by_vector(number, row, fused)[0].tolist(), self._by_words(number, fused)[0].tolist()]
-                found = reciprocal_rank_fusion(halves)[: self.depth]
-                yield np.array([item for item, _ in found], np.intp), np.array([score for _, score in found])
-
-    def _by_vector(self, number: int, products: FloatArray | None, depth: int) -> Ranked:
-        if products is None or self.vectors is None or self.embedded is None or not self.embedded[number].any():
-            return np.empty(0, np.intp), np.empty(0)
-        chosen = np.arange(len(products))
-        if depth < len(products):
-            chosen = np.flatnonzero(products >= np.partition(products, -depth)[-depth] - _ROUNDING)
-        rows, scores = self.vectors.rescored(chosen, self.embedded[number])
-        return self.of_vector[rows[:depth]], scores[:depth].astype(np.float64)
-
-    def _by_words(self, number: int, depth: int) -> Ranked:
-        scores = self.words.scores(self.terms[number])
-        chosen = np.flatnonzero(scores > 0.0)
-        if depth < len(chosen):
-            held = scores[chosen]
-            chosen = chosen[held >= np.partition(held, -depth)[-depth]]
-        best = chosen[np.argsort(-scores[chosen], kind="stable")[:depth]]
-        return self.of_words[best], scores[best]
+def _ranked(
+    scoring: Scoring,
+    count: int,
+    retriever: str,
+    depth: int,
+    weight: FusionWeight | None,
+    progress: Progress | None,
+) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray | None]:
+    order = np.full((count, depth), -1, np.int32)
+    scores = np.zeros((count, depth), np.float32)
+    cosines = None if retriever == "keyword" else np.full(count, np.nan, np.float32)
+    if progress is not None and count:
+        progress(0, count)
+    for number, products in scoring.blocks(range(count)):
+        if retriever == "vector":
+            pages, found = scoring.by_vector(number, products, depth)
+        elif retriever == "keyword":
+            pages, found = scoring.by_words(number, depth)
+        elif weight is None:
+            pages, found = scoring.by_rank(number, products, depth)
+        else:
+            pages, found = scoring.fused(number, products, depth, weight.vector)
+        order[number, : len(pages)] = pages
+        scores[number, : len(pages)] = found
+        if cosines is not None and products is not None and len(products):
+            cosines[number] = np.nanmax(products) if np.isfinite(products).any() else np.nan
+        if progress is not None and ((number + 1) % _TOLD == 0 or number + 1 == count):
+            progress(number + 1, count)
+    return order, scores, cosines

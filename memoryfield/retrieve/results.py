@@ -87,7 +87,7 @@ class SearchResults(Sequence[Hit]):
 
     Attributes:
         query: What was asked.
-        retriever: ``vector``, ``keyword`` or ``hybrid``.
+        retriever: ``hybrid``, ``vector``, ``keyword`` or ``rrf``.
         hits: The pages found.
         model_code: The model, if vectors were searched.
         recipe: Which text of the pages was embedded.
@@ -140,7 +140,7 @@ class SearchResults(Sequence[Hit]):
                 *([hit.field] if several else []),
                 hit.name,
                 hit.title,
-                f"{hit.score:.3f}" if self.retriever != "hybrid" else f"{hit.score:.4f}",
+                f"{hit.score:.3f}" if self.retriever != "rrf" else f"{hit.score:.4f}",
                 Marked(hit.snippet.text, hit.snippet.spans),
                 *([hit.passage] if passages else []),
             ]
@@ -160,7 +160,7 @@ class SearchResults(Sequence[Hit]):
         """Return one row a hit: what it is, its score, and rank and score in each retriever."""
         import pandas as pd
 
-        retrievers = ["vector", "keyword"] if self.retriever == "hybrid" else [self.retriever]
+        retrievers = ["vector", "keyword"] if self.retriever in ("hybrid", "rrf") else [self.retriever]
         columns = ["rank", "field", "name", "title", "summary", "score"]
         columns += [f"{what}_{name}" for name in retrievers for what in ("rank", "score")] + ["snippet"]
         if any(hit.passage is not None for hit in self.hits):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memoryfield.errors import PageNotFound, QueryError
+from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.index.embedders.rows import unit_rows
 from memoryfield.index.keywords import KeywordIndex, search_together
 from memoryfield.index.matrix import as_float32
@@ -22,6 +23,8 @@ from memoryfield.index.words import query_terms
 from memoryfield.retrieve.filters import Filter, Moment, Where, page_filter, passing_pages
 from memoryfield.retrieve.fusion import RANK_CONSTANT, reciprocal_rank_fusion
 from memoryfield.retrieve.results import Hit, MatchedPassage, SearchResults, matched_passage
+from memoryfield.retrieve.scoring import Scoring, fused_depth
+from memoryfield.retrieve.weights import FusionWeight, given_weight, learned_weight
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
@@ -34,9 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RETRIEVERS", "Hit", "SearchResults", "SearchTarget", "reciprocal_rank_fusion", "search"]
 
-RETRIEVERS = ("hybrid", "vector", "keyword")
+RETRIEVERS = ("hybrid", "vector", "keyword", "rrf")
 
-_FEWEST_FUSED = 100  # how deep each list is that is fused, at least
 _SPARE = 8  # pages fetched beyond k, for those that vanish before they are read
 
 
@@ -86,6 +88,7 @@ def search(
     sync: bool = True,
     verify: bool = False,
     exact: bool = False,
+    weight: float | FusionWeight | None = None,
     progress: Progress | None = None,
 ) -> SearchResults:
     """Return the pages that answer a question best.
@@ -94,14 +97,16 @@ def search(
         targets: The fields to search. Those searched by vector must be of one model and recipe.
         query: Any text; there is no syntax.
         k: How many pages.
-        retriever: ``vector`` (cosine), ``keyword`` (BM25), or ``hybrid`` (both, by reciprocal rank fusion).
+        retriever: ``vector`` (cosine), ``keyword`` (BM25), ``hybrid`` (the weighted sum of both, see ``hybrid.py``), or
+            ``rrf`` (both, by reciprocal rank fusion).
         where: Conditions on frontmatter keys; see ``filters.page_filter``.
         since: Earliest date of ``updated``, else ``created``, else the file's time.
         until: Latest date, a day with all its hours.
         min_score: Leave out pages below this score, which is the retriever's own: a cosine, BM25, or the fused sum.
         sync: Bring the indexes in step with the pages first.
         verify: Read every page to find out what changed, instead of trusting old stat data.
-        exact: Score every vector, also where there are many.
+        exact: Score every vector, also where there are many; ``hybrid`` always does.
+        weight: Of the vectors in ``hybrid``, from 0 to 1; by default learned from the field's own pages.
         progress: Called with pages done and pages to embed, where many changed.
 
     Returns:
@@ -134,8 +139,13 @@ def search(
     if condition and not any(allowed):
         return results(reason=_why_nothing(targets, "passes the filter"), notes=notes)
 
-    asked = _Asked(query, targets, retriever, allowed, exact, None if model is None else _vector(model, query))
-    depth = fused_depth(k) if retriever == "hybrid" else k + _SPARE
+    vector = None if model is None else _vector(model, query)
+    chosen: FusionWeight | None = None
+    if retriever == "hybrid":
+        chosen = fusion_weight(targets, weight)
+        notes.append(chosen.note)
+    asked = _Asked(query, targets, retriever, allowed, exact, vector, chosen)
+    depth = fused_depth(k) if retriever in ("hybrid", "rrf") else k + _SPARE
     while True:
         found = asked.candidates(depth)
         ranking, scores = found.rankings[retriever], found.scores[retriever]
@@ -156,9 +166,11 @@ def search(
         depth *= 8
 
 
-def fused_depth(k: int) -> int:
-    """Return how many pages of each half are fused for the first *k*."""
-    return max(_FEWEST_FUSED, 10 * k)
+def fusion_weight(targets: Sequence[SearchTarget], weight: float | FusionWeight | None) -> FusionWeight:
+    """Return the weight to use: the one that was given, or one learned from the fields."""
+    if isinstance(weight, FusionWeight):
+        return weight
+    return learned_weight(targets) if weight is None else given_weight(weight)
 
 
 def check_targets(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:
@@ -247,6 +259,7 @@ class _Asked:
         allowed: For each field the pages to choose from; None for all.
         exact: Score every vector.
         vector: The text's vector, if there is one.
+        weight: Of the vectors, for ``hybrid``.
     """
 
     query: str
@@ -255,17 +268,21 @@ class _Asked:
     allowed: Sequence[frozenset[str] | None]
     exact: bool
     vector: FloatArray | None
+    weight: FusionWeight | None = None
 
     def candidates(self, depth: int) -> _Candidates:
         """Return the rankings; from each field and retriever at most *depth* pages."""
         found = _Candidates()
+        if self.weight is not None:
+            self._by_both(depth, self.weight.vector, found)
+            return found
         if self.retriever != "keyword":
             found.add("vector", self._by_vector(depth))
         if self.retriever != "vector":
             found.add("keyword", self._by_words(depth))
-        if self.retriever == "hybrid":
+        if self.retriever == "rrf":
             halves = [found.rankings["vector"], found.rankings["keyword"]]
-            found.add("hybrid", reciprocal_rank_fusion(halves, RANK_CONSTANT))
+            found.add("rrf", reciprocal_rank_fusion(halves, RANK_CONSTANT))
         return found
 
     def _by_vector(self, depth: int) -> list[tuple[_Key, float]]:
@@ -282,6 +299,23 @@ class _Asked:
                 ]
         return ranked
 
+    def _by_both(self, depth: int, weight: float, found: _Candidates) -> None:
+        embedded = None if self.vector is None or self.vector.ndim != 1 else self.vector[None, :]
+        scoring = Scoring(self.targets, [self.query], embedded, True)
+        keys, among = scoring.keys, None
+        if any(allowed is not None for allowed in self.allowed):
+            passing = (_passes(self.allowed[number], name) for number, name in keys)
+            among = np.flatnonzero(np.fromiter(passing, np.bool_, len(keys)))
+        _, products = next(scoring.blocks(range(1)))
+        for retriever, (pages, scores) in (
+            ("vector", scoring.by_vector(0, products, depth, among)),
+            ("keyword", scoring.by_words(0, depth, among)),
+            ("hybrid", scoring.fused(0, products, depth, weight, among)),
+        ):
+            found.add(
+                retriever, [(keys[page], score) for page, score in zip(pages.tolist(), scores.tolist(), strict=True)]
+            )
+
     def passage(self, key: _Key, page: Page) -> MatchedPassage | None:
         """Return the passage of a page that is nearest to the question; None where the page is one passage."""
         index = self.targets[key[0]].vectors
@@ -297,6 +331,10 @@ class _Asked:
         else:
             answers = search_together(indexes, self.query, depth, self.allowed)
         return [((number, name), score) for number, answer in enumerate(answers) for name, score in answer]
+
+
+def _passes(allowed: frozenset[str] | None, name: str) -> bool:
+    return allowed is None or name in allowed or name + PAGE_SUFFIX in allowed
 
 
 def _why_nothing(targets: Sequence[SearchTarget], what: str) -> str:

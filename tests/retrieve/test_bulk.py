@@ -12,7 +12,8 @@ import pytest
 from memoryfield.errors import QueryError
 from memoryfield.format.pages import PageDirectory
 from memoryfield.index.embedders.catalogue import load_model
-from memoryfield.retrieve.bulk import embed_questions, rank_many
+from memoryfield.retrieve.bulk import rank_many
+from memoryfield.retrieve.embedding import embed_questions
 from memoryfield.retrieve.search import RETRIEVERS, SearchTarget, search
 
 HARBOR = Path(__file__).parents[2] / "data" / "harbor"

@@ -1,0 +1,202 @@
+"""The weight of vectors against words in a field, learned from its own pages or from probes.
+
+Learned once: the result is kept in memory, and in the cache directory for the next process. An edit makes it anew only
+where one of the pages changed that the questions were made from, or many pages came or went.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memoryfield.errors import QueryError
+from memoryfield.places import cache_directory, field_key, private_directory
+from memoryfield.retrieve.embedding import embed_questions
+from memoryfield.retrieve.hybrid import field_weight
+from memoryfield.retrieve.knownitems import KnownItem, known_items
+from memoryfield.retrieve.scoring import Scoring
+
+if TYPE_CHECKING:
+    from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.search import SearchTarget
+
+VERSION = 1  # of how a ratio is worked out
+FEWEST_ITEMS = 8
+_USUAL_RATIO = 0.6  # of fields in which nothing could be learned
+_COUNTS_AS = 4  # so many questions the usual ratio counts for
+_SAME_SIZE = 0.1  # share of pages that may come or go before the ratio is worked out again
+_DEPTH = 100  # a page below is not found
+_STEPS = np.linspace(0.0, 1.0, 21)  # weights that are tried with probes
+_PROBES_COUNT_AS = 20  # so many probes what was learned without them counts for
+
+
+@dataclass(frozen=True)
+class FusionWeight:
+    """How much vectors count in a field; words count for the rest.
+
+    Attributes:
+        vector: Between 0 and 1.
+        learned_from: What it was learned from.
+        ratio: How well vectors find known items, words being 1; None where that was not measured.
+    """
+
+    vector: float
+    learned_from: str
+    ratio: float | None = None
+
+    @property
+    def note(self) -> str:
+        """One line for people."""
+        keyword = 1.0 - self.vector
+        return f"hybrid: {self.vector:.2f} vector + {keyword:.2f} keyword, {self.learned_from}"
+
+
+USUAL_WEIGHT = FusionWeight(field_weight(_USUAL_RATIO), "the usual weight: too few pages to learn from")
+
+_learned: weakref.WeakKeyDictionary[VectorIndex, tuple[str, FusionWeight]] = weakref.WeakKeyDictionary()
+
+
+def given_weight(weight: float) -> FusionWeight:
+    """Return a weight that somebody chose.
+
+    Raises:
+        QueryError: It is not a number from 0 to 1.
+    """
+    number: object = weight
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0.0 <= number <= 1.0:
+        raise QueryError(f"weight={weight!r}: give a number from 0 (words alone) to 1 (vectors alone).")
+    return FusionWeight(float(number), "as given")
+
+
+def learned_weight(targets: Sequence[SearchTarget]) -> FusionWeight:
+    """Return the weight for some fields, in step with the disk; for several the mean of theirs, by pages."""
+    weights = [_of_field(target) for target in targets]
+    if len(weights) == 1:
+        return weights[0]
+    sizes = [len(t.vectors.vectors()) if t.vectors is not None else 0 for t in targets]
+    mean = sum(w.vector * n for w, n in zip(weights, sizes, strict=True)) / max(sum(sizes), 1)
+    return FusionWeight(mean if sum(sizes) else USUAL_WEIGHT.vector, f"the mean of {len(weights)} fields")
+
+
+def _of_field(target: SearchTarget) -> FusionWeight:
+    index = target.vectors
+    if index is None:
+        return USUAL_WEIGHT
+    digest = index.vectors().digest
+    held = _learned.get(index)
+    if held is not None and held[0] == digest:
+        return held[1]
+    weight = _from_pages(target, index, digest)
+    _learned[index] = (digest, weight)
+    return weight
+
+
+def _from_pages(target: SearchTarget, index: VectorIndex, digest: str) -> FusionWeight:
+    key = f"{VERSION} {index.model_code} {index.recipe}"
+    path = cache_directory() / "weights" / f"{field_key(target.source.path)}.json"
+    known = _read(path)
+    kept = known.get(key)
+    if kept is None or kept["digest"] != digest:
+        items = known_items(target.source, target.source.snapshot(known=index.snapshot))
+        if len(items) < FEWEST_ITEMS:
+            return USUAL_WEIGHT
+        sample = hashlib.sha256("".join(item.sha256 for item in items).encode()).hexdigest()
+        pages = len(index.vectors())
+        if kept is None or kept["sample"] != sample or abs(pages - kept["pages"]) > _SAME_SIZE * kept["pages"]:
+            ratio = known_item_ratio(target, items)
+            kept = {"digest": digest, "sample": sample, "pages": pages, "ratio": ratio, "items": len(items)}
+            _write(path, {**known, key: kept})
+    ratio, count = kept["ratio"], kept["items"]
+    cautious = (count * ratio + _COUNTS_AS * _USUAL_RATIO) / (count + _COUNTS_AS)
+    return FusionWeight(field_weight(cautious), f"learned from {count} sentences of the field", ratio)
+
+
+def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
+    """Return the mean reciprocal rank of known items by vector, divided by that by words."""
+    index = target.vectors
+    if index is None:
+        return _USUAL_RATIO
+    questions = [item.question for item in items]
+    scoring = Scoring([target], questions, embed_questions(index.embedder, questions), True)
+    number_of = {name: number for number, (_, name) in enumerate(scoring.keys)}
+    by_vector, by_words = [], []
+    for number, products in scoring.blocks(range(len(items))):
+        page = number_of.get(items[number].name, -1)
+        by_vector.append(_reciprocal(scoring.by_vector(number, products, _DEPTH)[0], {page}))
+        by_words.append(_reciprocal(scoring.by_words(number, _DEPTH)[0], {page}))
+    words = float(np.mean(by_words))
+    return min(2.0, float(np.mean(by_vector)) / words) if words > 0.05 else 2.0
+
+
+def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collection[str]]]) -> FusionWeight:
+    """Return the weight with which the pages that answer some questions come highest.
+
+    Args:
+        target: The field, with both indexes, in step with the disk.
+        probes: Questions, and the names of the pages that answer each. Few of them move the weight little.
+
+    Raises:
+        QueryError: There is no question with a page of the field.
+    """
+    if target.vectors is None or target.keywords is None:
+        raise QueryError(f"a weight needs both indexes; the field {target.field!r} has only one here.")
+    usual = _of_field(target)
+    questions = [question for question, _ in probes]
+    scoring = Scoring([target], questions, embed_questions(target.vectors.embedder, questions), True)
+    number_of = {name: number for number, (_, name) in enumerate(scoring.keys)}
+    found = []
+    for number, products in scoring.blocks(range(len(questions))):
+        gold = {
+            number_of[name.removesuffix(".md")] for name in probes[number][1] if name.removesuffix(".md") in number_of
+        }
+        if gold:
+            ranked = [scoring.fused(number, products, _DEPTH, weight)[0] for weight in _STEPS.tolist()]
+            found.append([_reciprocal(pages, gold) for pages in ranked])
+    if not found:
+        raise QueryError("none of the probes has an answer in this field; give the names of the pages that answer.")
+    padded = np.pad(np.mean(found, axis=0), 1, mode="edge")
+    smooth = (padded[:-2] + padded[1:-1] + padded[2:]) / 3  # one lucky question should not decide
+    best = np.flatnonzero(smooth >= smooth.max() - 1e-9)
+    chosen = float(_STEPS[best[np.argmin(np.abs(_STEPS[best] - usual.vector))]])
+    share = len(found) / (len(found) + _PROBES_COUNT_AS)
+    return FusionWeight(share * chosen + (1.0 - share) * usual.vector, f"learned from {len(found)} probes", usual.ratio)
+
+
+def _reciprocal(pages: Any, gold: Collection[int]) -> float:
+    return next((1.0 / rank for rank, page in enumerate(pages.tolist(), start=1) if page in gold), 0.0)
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what an earlier process learned; nothing where the file is not as we write it."""
+    kinds = {"digest": str, "sample": str, "pages": int, "ratio": float, "items": int}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(key): kept
+            for key, kept in found.items()
+            if all(type(kept[name]) is kind for name, kind in kinds.items()) and 0.0 <= kept["ratio"] <= 2.0
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _write(path: Path, known: dict[str, dict[str, Any]]) -> None:
+    with contextlib.suppress(OSError):  # the next process learns it again
+        private_directory(path.parent)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(known, file)
+            os.replace(name, path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
