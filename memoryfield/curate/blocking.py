@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from memoryfield.curate.committee import Pair, Settings, beyond, mixture
+from memoryfield.curate.committee import Pair, beyond, mixture
 from memoryfield.curate.evidence import Evidence
 from memoryfield.curate.linkage import FloatArray, IntArray, neighbour_level
+from memoryfield.curate.settings import Settings
 
 ALL_AT_ONCE = 3000  # up to this many pages every pair is looked at
 _LARGEST_BLOCK = 600

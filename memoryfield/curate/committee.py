@@ -12,13 +12,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memoryfield.curate.linkage import FloatArray, IntArray, Tree, constrained_average, silhouettes
+from memoryfield.curate.settings import Settings
 
 Pair = tuple[int, int]
 Tile = Mapping[str, FloatArray]
@@ -30,63 +30,6 @@ _SILHOUETTE_BLUR = 0.01
 # e in some nine answers, on the fields that the settings were chosen on.
 _WORTH = 0.05
 _ANSWERS_A_FOLD = 9
-
-
-def _views() -> dict[str, dict[str, float]]:
-    return {
-        "all": {"content": 1, "words": 1, "jaccard": 1, "head": 0.5},
-        "content": {"content": 1},
-        "wording": {"words": 1, "jaccard": 1},
-        "content and head": {"content": 1, "head": 1},
-        "content and jaccard": {"content": 1, "jaccard": 1},
-        "head and title": {"head": 1, "title": 1},
-        "title": {"title": 1},
-        "title first": {"content": 1, "words": 1, "title": 2},
-        "everything": {"content": 1, "words": 1, "jaccard": 1, "head": 1, "title": 1},
-    }
-
-
-@dataclass(frozen=True)
-class Settings:
-    """One setting for all fields, chosen on six of them; ``benchmarks/bench_families.py`` shows what it reaches.
-
-    Attributes:
-        near: First neighbour of a page that counts for how near its neighbours usually are.
-        far: Last one; half of their mean similarity is taken off.
-        lines: Added for shared rare lines.
-        numbers: Added for shared numbers, taken off for other ones.
-        template: Taken off for one form with other values.
-        slot: Taken off where the titles fill one place differently.
-        same: Added for equal text.
-        cut: The cut that serves most fields.
-        above: The cut is at most this much above the one that the silhouette likes best.
-        spread: How far the right cut may lie from that (standard deviation).
-        first: Weight of the first view before any answer; the others share the rest.
-        slopes: How soft a cut may be.
-        wrong: How often an answer is taken for a slip or a special case.
-        first_least: Families join at this mean probability while there are no answers.
-        least: After answers they join at the one of these that promises the best F1.
-        floor: Pairs that are less likely do not count as expected.
-        views: Weights of the kinds of evidence, by view.
-    """
-
-    near: int = 2
-    far: int = 10
-    lines: float = 0.31
-    numbers: float = 0.3
-    template: float = 0.8
-    slot: float = 0.07
-    same: float = 0.3
-    cut: float = 0.17
-    above: float = 0.105
-    spread: float = 0.08
-    first: float = 0.6
-    slopes: tuple[float, ...] = (0.03, 0.06)
-    wrong: float = 0.03
-    first_least: float = 0.42
-    least: tuple[float, ...] = (0.5, 0.45, 0.4, 0.35, 0.3)
-    floor: float = 0.1
-    views: Mapping[str, Mapping[str, float]] = field(default_factory=_views)
 
 
 class Precision(NamedTuple):
@@ -127,6 +70,7 @@ class Committee:
         answers: What was answered, by pair, smaller number first.
         silhouette: The cut that the silhouette likes best.
         cut: The cut in the first view before any answer.
+        rarity: How much rarer repetition is here than in most fields (log of the factor); 0 where it is not.
     """
 
     def __init__(
@@ -139,7 +83,7 @@ class Committee:
     ) -> None:
         self.settings = settings
         self.answers: dict[Pair, bool] = {}
-        self.silhouette, self.cut = 0.0, settings.cut
+        self.silhouette, self.cut, self.rarity = 0.0, settings.cut, 0.0
         self._count = count
         self._blocks = [block for block in blocks if len(block) > 1]
         self._block = np.full(count, -1)
@@ -149,7 +93,7 @@ class Committee:
             self._block[block], self._place[block] = number, np.arange(len(block))
             self._starts.append(self._starts[-1] + len(block) * (len(block) - 1) // 2)
         self._trees: dict[str, list[Tree]] = {name: [] for name in settings.views}
-        scores, siblings, distances = [], [], []
+        scores, siblings, against, distances = [], [], [], []
         first = next(iter(settings.views))
         for block in self._blocks:
             found = tile(block)
@@ -162,10 +106,12 @@ class Committee:
                 if name == first:
                     scores.append(score[upper])
             siblings.append(found["template"][upper] > 0)
+            against.append(settings.unlike * found["unlike"][upper])
             distances.append(1 - found["content"])
             np.fill_diagonal(distances[-1], 0)
         self.scores = np.concatenate(scores) if scores else np.zeros(0)
         self._siblings = np.concatenate(siblings) if siblings else np.zeros(0, dtype=bool)
+        self._against = np.concatenate(against) if against else np.zeros(0)
         self._set_prior(distances)
 
     # ---- before any answer
@@ -182,8 +128,7 @@ class Committee:
         spread = settings.spread * (1 + much) / 2
         if self._blocks:
             self.silhouette = self._silhouette_cut(self._trees[first], distances)
-            lower = max(settings.cut - self.silhouette - settings.above, 0.0)
-            self.cut = settings.cut - lower * much
+            self._set_cut(heights[first], much)
         kept = int((heights[first] >= self.cut).sum())
         prior = []
         for name, found in heights.items():
@@ -197,6 +142,25 @@ class Committee:
         self._log_weight = self._prior
         self._cuts = np.tile(_GRID, len(settings.slopes))
         self._slopes = np.repeat(np.array(settings.slopes), len(_GRID))
+
+    def _set_cut(self, heights: FloatArray, much: float) -> None:
+        """Choose the cut of the first view: lower where families are broad, higher where repetition is rare.
+
+        The silhouette likes a low cut both where families are broad and where there are none at all; only in the first
+        case most pages then stand in families.
+        """
+        settings = self.settings
+
+        def lowered(above: float) -> float:
+            return max(settings.cut - self.silhouette - above, 0.0)
+
+        narrow, wide = settings.broad
+        inside = float((heights >= settings.cut - lowered(settings.tried)).sum()) / self._count
+        breadth = min(max((inside - narrow) / (wide - narrow), 0.0), 1.0)
+        self.cut = settings.cut - lowered(settings.above) * much * breadth
+        clear = max(float((heights >= self.cut + settings.clear).sum()), 0.5) / self._count
+        self.rarity = much * math.log(max(settings.common / clear, 1.0))
+        self.cut += settings.rare * self.rarity
 
     def _silhouette_cut(self, trees: Sequence[Tree], distances: Sequence[FloatArray]) -> float:
         """Return the mean of the cuts, weighed by how much the silhouette likes them; pages in no block count 0."""
@@ -234,9 +198,13 @@ class Committee:
     def _slip(self, likely: FloatArray) -> FloatArray:
         return self.settings.wrong + (1 - 2 * self.settings.wrong) * likely
 
+    def _belief(self) -> FloatArray:
+        """Return the same for the pairs as they are, with what speaks against them whatever the cut."""
+        return _shifted(self._mix(lambda p: p), self._against)
+
     def probabilities(self) -> FloatArray:
         """Return for each pair of a block how likely its pages are of one family; an answer is 0 or 1."""
-        likely = self._mix(lambda p: p)
+        likely = self._belief()
         for pair, same in self.answers.items():
             place = self.position(*pair)
             if place is not None:
@@ -306,6 +274,8 @@ class Committee:
         changed = copy.copy(self)
         changed.answers = {(min(pair), max(pair)): same for pair, same in sorted(answers.items())}
         changed._log_weight = self._prior.copy()
+        # a few answers are not to turn all over: they were asked for where it is hardest, not where most pairs are
+        trust = len(changed.answers) / (len(changed.answers) + self.settings.calm)
         for pair, same in changed.answers.items():
             place = self.position(*pair)
             if place is None or self._siblings[place]:
@@ -315,7 +285,7 @@ class Committee:
                 tree = trees[number]
                 height = tree.heights[tree.step[place - self._starts[number]]]
                 likely = self._slip(self._likely(height)[0])
-                changed._log_weight[row] += np.log(likely if same else 1 - likely)
+                changed._log_weight[row] += trust * np.log(likely if same else 1 - likely)
         return changed
 
     # ---- families
@@ -327,7 +297,7 @@ class Committee:
             least: Mean probability down to which families are joined; None for the settings' own.
         """
         settings = self.settings
-        likely = self._mix(lambda p: p)
+        likely = self._belief()
         known = self.probabilities()
         expected = float(known[known > settings.floor].sum())
         options = [least] if least is not None else settings.least if self.answers else [settings.first_least]
@@ -378,6 +348,17 @@ class Committee:
             parts.append(labels[block[first]] == labels[block[second]])
         return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
+    def expected(self) -> FloatArray:
+        """Return the probabilities as they are to be believed in this field: less where repetition is rare.
+
+        What stands just above a cut is a repetition in a field that has many, and chance in one that has hardly any.
+        """
+        trust = len(self.answers) / (len(self.answers) + self.settings.calm)
+        known = self.probabilities()
+        open_ = (known > 0) & (known < 1)
+        known[open_] = _shifted(known[open_], -self.rarity * (1 - trust))
+        return known
+
     def precision(self, labels: IntArray) -> Precision:
         """Return how many of the pairs within families are expected to belong together, with a 90 % interval.
 
@@ -389,7 +370,7 @@ class Committee:
         inside = self._inside(labels)
         if not inside.any():
             return Precision(1.0, 1.0, 1.0)
-        estimate = float(self.probabilities()[inside].mean())
+        estimate = float(self.expected()[inside].mean())
         strength = 2 + 0.25 * len(self.answers)  # few: the pairs of one family stand or fall together
         low, high = beta.interval(0.9, 0.5 + strength * estimate, 0.5 + strength * (1 - estimate))
         return Precision(estimate, min(float(low), estimate), max(float(high), estimate))  # skewed near 0 and 1
@@ -397,6 +378,11 @@ class Committee:
 
 def _sigmoid(x: FloatArray) -> FloatArray:
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
+
+
+def _shifted(p: FloatArray, log_odds: FloatArray | float) -> FloatArray:
+    p = np.clip(p, 1e-9, 1 - 1e-9)
+    return _sigmoid(np.log(p / (1 - p)) + log_odds)
 
 
 def _entropy(p: FloatArray) -> FloatArray:

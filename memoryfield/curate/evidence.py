@@ -32,6 +32,8 @@ _COPY = re.compile(r"(.+?)-(?:sync-conflict(?:-.*)?|conflict(?:ed|s)?(?:-copy)?(
 _FEWEST_SAME = 3  # words of equal text that mean something
 _FEWEST_CONTAINED = 12
 _SHORTEST_LINE = 4
+_FEW_WORDS = (70, 140)  # up to the first a page is short; from the second it is expected to share words with its copy
+_EXPECTED = 1.1  # cosine of the contents and of the words, together
 _LARGEST_GROUP = 50  # pages of one title that are listed each with each; of a larger group each with its first
 
 # Words of which a title has one or the other: the pages are siblings, not repetitions.
@@ -72,6 +74,7 @@ NEAR_VECTORS = "near vectors"
 OTHER_VALUES = "same form, other values"
 OTHER_NUMBERS = "other numbers"
 OTHER_WORD = "one word differs"
+LITTLE_SHARED = "little shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +248,7 @@ class Evidence:
         numbers = fewer / (fewer + 3.0) * (self._numbers.tile(rows, columns, "smaller") - 0.3)
         same_form = (self._form[rows][:, None] == self._form[columns][None, :]) & (self._form[rows] >= 0)[:, None]
         same_text = (self._text[rows][:, None] == self._text[columns][None, :]) & (self._text[rows] >= 0)[:, None]
-        return {
+        found = {
             "content": self._content[rows] @ self._content[columns].T,
             "head": self._head[rows] @ self._head[columns].T,
             "words": (self._wording[rows] @ self._wording[columns].T).toarray(),
@@ -257,6 +260,9 @@ class Evidence:
             "slot": (self._slot.count(rows, columns) > self._filled.count(rows, columns)).astype(np.float64),
             "same": same_text.astype(np.float64),
         }
+        lengths = np.minimum(self._lengths[rows][:, None], self._lengths[columns][None, :])
+        found["unlike"] = _unlike(found["content"], found["words"], lengths)
+        return found
 
     @property
     def certain_candidates(self) -> frozenset[tuple[int, int]]:
@@ -282,7 +288,7 @@ class Evidence:
         """Return every kind of evidence on the pairs ``(a[i], b[i])``, and how many lines and numbers they share."""
         fewer = np.minimum(self._numbers.sizes[a], self._numbers.sizes[b])
         same_form = (self._form[a] == self._form[b]) & (self._form[a] >= 0)
-        return {
+        found = {
             "content": np.einsum("ij,ij->i", self._content[a], self._content[b]),
             "head": np.einsum("ij,ij->i", self._head[a], self._head[b]),
             "words": _row_sums(self._wording[a], self._wording[b]),
@@ -296,6 +302,8 @@ class Evidence:
             "lines shared": self._lines.counts_of_pairs(a, b),
             "numbers shared": self._numbers.counts_of_pairs(a, b),
         }
+        found["unlike"] = _unlike(found["content"], found["words"], np.minimum(self._lengths[a], self._lengths[b]))
+        return found
 
     def reasons(self, a: int, b: int, values: dict[str, float], usual: float) -> tuple[Reason, ...]:
         """Say in words what speaks for the pair and what against.
@@ -343,6 +351,8 @@ class Evidence:
             yield Reason(OTHER_WORD, f"{one[key].strip()} / {other[key].strip()}", against=True)
         if values["numbers"] <= -0.1:
             yield Reason(OTHER_NUMBERS, "few or none of their numbers are the same", against=True)
+        if values["unlike"] <= -0.1:
+            yield Reason(LITTLE_SHARED, f"{min(self._lengths[a], self._lengths[b])} words and more each", against=True)
 
     def _inner(self, a: int, b: int) -> tuple[int, int] | None:
         """Return the page whose text stands in the other, and that other."""
@@ -359,6 +369,17 @@ def head_text(page: Page) -> str:
 
 def _lines(body: str) -> list[str]:
     return [line.strip().lower() for line in body.splitlines() if len(line.strip()) >= _SHORTEST_LINE]
+
+
+def _unlike(content: FloatArray, words: FloatArray, lengths: IndexArray) -> FloatArray:
+    """Return how much less than expected two pages share, 0 or below; nothing is expected of short ones.
+
+    A line of ten words can be said again in ten others. Who says a whole page again repeats words and subject, however
+    far apart the other neighbours are.
+    """
+    short, long = _FEW_WORDS
+    part = np.clip(np.log(np.maximum(lengths, 1) / short) / np.log(long / short), 0, 1)
+    return np.asarray(np.minimum(content + words - _EXPECTED, 0) * part, dtype=np.float64)
 
 
 def _folded(title: str) -> str:

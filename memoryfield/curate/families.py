@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from memoryfield.curate.blocking import blocks_of, levels_of
-from memoryfield.curate.committee import Committee, Pair, Precision, Settings
+from memoryfield.curate.committee import Committee, Pair, Precision
 from memoryfield.curate.evidence import Evidence, Reason, head_text
 from memoryfield.curate.family import Family, PairEvidence, Planner
 from memoryfield.curate.reviews import Reviews
+from memoryfield.curate.settings import Settings
 from memoryfield.display import Table
 from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX

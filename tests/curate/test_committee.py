@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from memoryfield.curate import blocking
-from memoryfield.curate.committee import Committee, Settings, Tile
+from memoryfield.curate.committee import Committee, Tile
 from memoryfield.curate.families import families
 from memoryfield.curate.linkage import Tree, constrained_average, neighbour_level, silhouettes
+from memoryfield.curate.settings import Settings
 from memoryfield.format.page import Page
 
-_KINDS = ("content", "head", "words", "jaccard", "title", "lines", "numbers", "template", "slot", "same")
+_KINDS = ("content", "head", "words", "jaccard", "title", "lines", "numbers", "template", "slot", "same", "unlike")
 
 
-def _committee(similarity: np.ndarray, blocks: list[np.ndarray] | None = None) -> Committee:
+def _committee(
+    similarity: np.ndarray, blocks: list[np.ndarray] | None = None, settings: Settings | None = None
+) -> Committee:
     def tile(block: np.ndarray) -> Tile:
         part = similarity[np.ix_(block, block)]
         none = np.zeros_like(part)
@@ -22,7 +27,7 @@ def _committee(similarity: np.ndarray, blocks: list[np.ndarray] | None = None) -
             kind: part.copy() if kind in ("content", "head", "words", "jaccard", "title") else none for kind in _KINDS
         }
 
-    settings = Settings()
+    settings = settings or Settings()
     levels = {name: np.full(len(similarity), 0.3) for name in settings.views}
     return Committee(len(similarity), blocks or [np.arange(len(similarity))], tile, levels, settings)
 
@@ -61,8 +66,32 @@ def test_answers_teach_how_broad_a_family_is() -> None:
     assert no.probabilities()[rest] < loose.probabilities()[rest] < yes.probabilities()[rest]
     assert len(np.unique(yes.labels())) < len(np.unique(no.labels()))
     assert yes.labels()[0] == yes.labels()[1] and no.labels()[0] != no.labels()[1]
-    width = [p.high - p.low for p in (committee.precision(yes.labels()) for committee in (loose, yes))]
+    more = loose.answered({(i, i + 1): True for i in range(0, 90, 3)})
+    width = [p.high - p.low for p in (committee.precision(yes.labels()) for committee in (yes, more))]
     assert width[1] < width[0]
+
+
+def test_where_hardly_any_pair_stands_clear_each_is_believed_less() -> None:
+    """Among 70 pages whose nearest are all a little nearer than usual, and none said again."""
+    alone = _committee(_grouped(0.5, groups=35, size=2))
+    assert alone.rarity > 1 and len(np.unique(alone.labels())) > 65
+    clear = _grouped(0.5, groups=35, size=2)
+    clear[:20, :20] = np.maximum(clear[:20, :20], _grouped(0.9, groups=10, size=2))
+    amid = _committee(clear)
+    assert amid.rarity == 0 and len(np.unique(amid.labels())) < 45
+    expected, found = alone.expected(), alone.probabilities()
+    assert (expected <= found + 1e-12).all() and expected.sum() < found.sum()
+
+
+def test_a_few_answers_move_less_than_their_likelihood() -> None:
+    """One answer of twenty, or one alone: the first is believed less than half."""
+    loose = _committee(_grouped(0.46, groups=40))
+    rest = loose.position(60, 61)
+    assert rest is not None
+    one = loose.answered({(0, 1): True}).probabilities()[rest]
+    full = loose.settings
+    quick = _committee(_grouped(0.46, groups=40), settings=replace(full, calm=0.0)).answered({(0, 1): True})
+    assert loose.probabilities()[rest] < one < quick.probabilities()[rest]
 
 
 def test_answers_have_no_order_and_can_be_taken_back() -> None:
