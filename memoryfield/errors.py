@@ -27,6 +27,7 @@ The tree::
     │   ├── ModelNotReady        cannot be loaded here and now; says what was tried and what to do
     │   └── EmbeddingFailed      loaded, but did not give usable vectors
     ├── RowError                 a row of probes, families or tasks that cannot be used; has file and line
+    ├── RewritingFailed          a program that rewrites merged texts gave none
     └── QueryError               a search, a filter or a setting that makes no sense (also a ValueError)
 
 A message says what was seen, what was expected and what to do next.
@@ -149,6 +150,10 @@ class ModelNotReady(ModelError):
 
 class EmbeddingFailed(ModelError):
     """The model gave no usable vectors."""
+
+
+class RewritingFailed(MemoryfieldError):
+    """A program that rewrites the text of a merge gave none; nothing was changed."""
 
 
 class QueryError(MemoryfieldError, ValueError):

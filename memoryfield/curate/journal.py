@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from memoryfield.curate.journalrows import DONE, PENDING, UNDONE, drop, keep, la
 from memoryfield.errors import DamagedJournal, HistoryError, NewerSchema
 from memoryfield.format.dates import clamped_ns
 from memoryfield.format.journaling import Recorded
+from memoryfield.format.sidefiles import strange_side
 
 LARGEST = 2**30  # bytes
 OLDEST = 400 * 86400 * 10**9  # nanoseconds
@@ -132,6 +134,14 @@ class JournalFile:
             yield connection
 
     def _connect(self) -> sqlite3.Connection:
+        side = strange_side(self.path)
+        if side is not None:
+            raise HistoryError(f"{side} is not a regular file and no part of a journal; nothing was changed: remove it")
+        try:
+            if not stat.S_ISREG(os.lstat(self.path).st_mode):
+                raise HistoryError(self._unusable("it is not a regular file"))
+        except OSError as error:
+            raise HistoryError(self._unusable(error.strerror or str(error))) from error
         return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=16)
 
     @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoryfield.errors import MemoryfieldError, ModelError, QueryError
+from memoryfield.errors import ModelError, QueryError, RewritingFailed
 from memoryfield.index.embedders.transport import Endpoint
 
 PROMPT = (
@@ -12,10 +12,6 @@ PROMPT = (
     "every fact, number, name, date, command, link and table, keep both sides of everything marked [Conflict: ...] "
     "with the mark, keep the section Sources as it is, and add nothing. Answer with the page only."
 )
-
-
-class RewritingFailed(MemoryfieldError):
-    """The endpoint gave no text."""
 
 
 def openai_rewriter(

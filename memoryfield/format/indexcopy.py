@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memoryfield.errors import ArchiveError
 from memoryfield.format.files import Folder, Unreadable
+from memoryfield.format.sidefiles import strange_side
 
 _PAGES = "pages"
 _WITH_PAGES = (_PAGES, "sync_state", "refused")  # each with the columns filename and sha256_hash
@@ -43,6 +44,9 @@ def index_copy(folder: Folder, filename: str, exported: Mapping[str, bytes]) -> 
             is_alone = os.read(descriptor, 20)[18:20] == b"\x02\x02" and not folder.is_there(filename + "-wal")
     except (FileNotFoundError, Unreadable) as error:
         raise ArchiveError(f"{filename} cannot be exported as an index: {error}") from error
+    side = strange_side(folder.path / filename)
+    if side is not None:
+        raise ArchiveError(f"{filename} cannot be exported as an index: {side} beside it is not a regular file")
     address = f"{(folder.path / filename).as_uri()}?mode=ro{'&immutable=1' if is_alone else ''}"
     with tempfile.TemporaryDirectory(prefix="memoryfield-") as scratch:
         whole, copy = Path(scratch) / "whole.sqlite3", Path(scratch) / "index.sqlite3"

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from memoryfield.errors import ForeignIndex, IndexFileError
+from memoryfield.format.sidefiles import SIDES, strange_side
 from memoryfield.places import private_directory
 
 BUSY_SECONDS = 30.0
@@ -29,7 +30,6 @@ LONGEST_VALUE = 4 * 2**20  # bytes of one SQLite value; the largest of ours is f
 PAGE_SIZE = 16384  # bytes; at 768 dimensions a third faster to load than SQLite's default of 4096
 RACY_NS = 3_000_000_000  # FORMAT X10: younger time stamps prove nothing
 _MAGIC = b"SQLite format 3\0"
-_SIDES = ("-journal", "-wal", "-shm")  # endings of the files that SQLite keeps beside a database
 _SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _OPEN_FLAGS = os.O_RDONLY | sum(
     getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
@@ -336,16 +336,9 @@ def _distrust(connection: sqlite3.Connection, longest: int) -> None:
 
 def _check_sides(path: Path) -> None:
     """Refuse what is no regular file under a name of SQLite's beside a database: opening a pipe waits for ever."""
-    for ending in _SIDES:
-        side = f"{path}{ending}"
-        try:
-            mode = os.lstat(side).st_mode
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISREG(mode):
-            raise ForeignIndex(
-                f"{side} is not a regular file; nothing was altered. Remove it, it is no part of an index."
-            )
+    side = strange_side(path)
+    if side is not None:
+        raise ForeignIndex(f"{side} is not a regular file; nothing was altered. Remove it, it is no part of an index.")
 
 
 def remove_database(path: Path) -> None:
@@ -354,7 +347,7 @@ def remove_database(path: Path) -> None:
     Raises:
         IndexFileError: That is not possible.
     """
-    for ending in (*_SIDES, ""):
+    for ending in (*SIDES, ""):
         try:
             os.unlink(f"{path}{ending}")
         except FileNotFoundError:

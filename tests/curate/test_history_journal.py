@@ -159,6 +159,24 @@ def test_a_state_directory_that_cannot_be_used(field: PageDirectory, history: Hi
 # Size and age
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+def test_a_pipe_in_place_of_a_file_of_the_journal_is_refused(
+    field: PageDirectory, history: History, ending: str
+) -> None:
+    field.write("one", b"1")
+    path = journal_path(field.path)
+    Path(f"{path}{ending}").unlink(missing_ok=True)
+    os.mkfifo(f"{path}{ending}")
+    before = {page.name: page.raw for page in field.pages()}
+    with pytest.raises(HistoryError, match="not a regular file"):
+        field.write("two", b"2")
+    if ending:  # a journal that is none holds no steps
+        with pytest.raises(HistoryError, match="not a regular file"):
+            history.undo()
+    assert {page.name: page.raw for page in field.pages()} == before
+
+
 def test_contents_are_kept_once_and_compressed(field: PageDirectory, history: History) -> None:
     text = b"a line that repeats\n" * 20_000
     for number in range(20):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from memoryfield.curate.rewriting import RewritingFailed, openai_rewriter
-from memoryfield.errors import QueryError
+from memoryfield.curate.rewriting import openai_rewriter
+from memoryfield.errors import QueryError, RewritingFailed
 
 
 @pytest.fixture

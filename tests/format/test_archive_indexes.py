@@ -210,3 +210,15 @@ def test_a_damaged_index_is_an_archive_error(field: PageDirectory, tmp_path: Pat
         with pytest.raises(ArchiveError, match=r"a-model\.sqlite3"):
             export_archive(field, tmp_path / "x.zip", indexes=[index.name])
         assert sorted(os.listdir(tmp_path)) == ["field"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_a_pipe_beside_an_index_is_refused_and_not_waited_for(
+    field: PageDirectory, tmp_path: Path, ending: str
+) -> None:
+    path = make_index(field)
+    os.mkfifo(f"{path}{ending}")
+    with pytest.raises(ArchiveError, match="not a regular file"):
+        export_archive(field, tmp_path / "x.zip", indexes=[path.name])
+    assert not (tmp_path / "x.zip").exists()
