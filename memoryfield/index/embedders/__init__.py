@@ -18,6 +18,7 @@ What turns texts into vectors lives in this package; how vectors are stored and 
     transport   one guarded JSON request
     deadline    HTTP connections that keep one deadline
     redaction   takes a key out of what a server said
+    static      one vector a word piece, averaged; weights that come as a Python package (extra ``static``)
     hashing     word hashing, without weights
     shortened   the first dimensions of a longer vector (Matryoshka models)
     rows        checks and scaling that all of them share

@@ -7,6 +7,7 @@ Names that ``load_model`` takes:
     ./models/mine              a model folder; its model code is the folder's name
     ollama:NAME                a model of the Ollama on this machine (or of ``OLLAMA_HOST``)
     endpoint:NAME              a model behind ``MEMORYFIELD_EMBEDDINGS_URL``
+    wordllama-l2-supercat-256  one vector a word piece, averaged (extra ``static``)
     hashing-1024               word hashing, without weights
     auto                       the best that is ready now
 """
@@ -29,6 +30,8 @@ from memoryfield.index.embedders.folders import ModelFolder, local_copy
 from memoryfield.index.embedders.hashing import MODEL_CODE as HASHING
 from memoryfield.index.embedders.hashing import HashingEmbedder
 from memoryfield.index.embedders.known import DEFAULT_MODEL, KNOWN, MINILM, KnownModel, known_model
+from memoryfield.index.embedders.static import MODEL_CODE as STATIC
+from memoryfield.index.embedders.static import StaticEmbedder
 from memoryfield.index.embedders.table import ModelInfo, ModelTable, models
 from memoryfield.index.embedders.transport import environment_endpoint
 
@@ -173,6 +176,8 @@ class _Request:
             return servers.endpoint(served)
         if self.name == HASHING:
             return HashingEmbedder()
+        if self.name == STATIC:
+            return StaticEmbedder()
         if self.backend == "ollama":
             return servers.ollama(self.name)
         if self.backend == "endpoint":
@@ -195,7 +200,7 @@ class _Request:
             return servers.endpoint(self.name)
         if local_copy(self.name):
             return self._from_hub(self.name, self.name, None, [])
-        names = [AUTO, HASHING, *(known.code for known in KNOWN)]
+        names = [AUTO, HASHING, STATIC, *(known.code for known in KNOWN)]
         near = difflib.get_close_matches(self.name, names, n=3, cutoff=0.4)
         raise QueryError(
             f"no model is called {self.name!r}; "
@@ -314,7 +319,7 @@ def _surroundings(name: str) -> tuple[Any, ...]:
     """What else a name's meaning hangs on: the environment, and the folder if it is one."""
     variables = ("MEMORYFIELD_EMBEDDINGS_URL", "MEMORYFIELD_EMBEDDINGS_KEY", "OLLAMA_HOST", "MEMORYFIELD_CACHE_DIR")
     values = tuple(os.environ.get(variable, "") for variable in variables)
-    if known_model(name) is not None or name in (AUTO, HASHING):
+    if known_model(name) is not None or name in (AUTO, HASHING, STATIC):
         return values
     try:
         state = os.stat(os.path.join(os.path.expanduser(name), "config.json"))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.display import Table
-from memoryfield.index.embedders import hashing
+from memoryfield.index.embedders import hashing, static
 from memoryfield.index.embedders.folders import local_copy
 from memoryfield.index.embedders.hashing import MODEL_CODE as HASHING
 from memoryfield.index.embedders.known import KNOWN, MINILM
@@ -101,6 +101,10 @@ def models() -> ModelTable:
         prefixes = (known.document_prefix, known.query_prefix)
         note = found[1] if found else ", or ".join(ways)
         rows.append(ModelInfo(known.code, known.source, *size, *prefixes, known.licence, found is not None, note))
+    here = static.package_folder() is not None
+    note = f"package {static.PACKAGE}" if here else "pip install 'memoryfield-lab[static]'"
+    code, source = static.MODEL_CODE, static.SOURCE
+    rows.append(ModelInfo(code, source, static.DIMENSIONS, None, "", "", static.LICENCE, here, note))
     size_of_hashing = (hashing.DIMENSIONS, None)
     rows.append(ModelInfo(HASHING, hashing.SOURCE, *size_of_hashing, "", "", "none needed", True, "has no weights"))
     url = environment_endpoint()[0]

@@ -17,6 +17,7 @@ from memoryfield.index.embedders import folders
 from memoryfield.index.embedders.catalogue import ModelInfo, forget_models, is_loaded, load_model, models
 from memoryfield.index.embedders.hashing import HashingEmbedder
 from memoryfield.index.embedders.known import KNOWN, known_model
+from memoryfield.index.embedders.static import MODEL_CODE as STATIC
 
 
 def _into_hub_cache(folder: Path, source: str, home: Path) -> Path:
@@ -45,11 +46,11 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_table(hub: Path, bundled: Path) -> None:
     table = models()
-    assert [row.code for row in table] == [*(known.code for known in KNOWN), "hashing-1024"]
+    assert [row.code for row in table] == [*(known.code for known in KNOWN), STATIC, "hashing-1024"]
     ready = {row.code: row.ready for row in table}
     assert (ready["nomic-embed-text-v1.5"], ready["all-MiniLM-L6-v2"], ready["hashing-1024"]) == (False, True, True)
     first = table[0]
-    assert isinstance(first, ModelInfo) and len(table) == len(KNOWN) + 1
+    assert isinstance(first, ModelInfo) and len(table) == len(KNOWN) + 2
     assert (first.document_prefix, first.query_prefix) == ("search_document: ", "search_query: ")
     text, html = repr(table), table._repr_html_()
     for row in table:

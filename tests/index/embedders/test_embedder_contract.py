@@ -13,8 +13,10 @@ import pytest
 from memoryfield.errors import ModelNotReady
 from memoryfield.index.embedders import Embedder
 from memoryfield.index.embedders.catalogue import load_model
+from memoryfield.index.embedders.static import MODEL_CODE as STATIC
+from memoryfield.index.embedders.static import package_folder
 
-KINDS = ("hashing", "minilm-torch", "minilm-fast", "tiny-torch", "tiny-fast", "tiny-256", "ollama", "openai")
+KINDS = ("hashing", "static", "minilm-torch", "minilm-fast", "tiny-torch", "tiny-fast", "tiny-256", "ollama", "openai")
 
 TEXTS = [
     "The harbour crane was checked in March; its brake held at 12.5 tonnes.",
@@ -31,6 +33,10 @@ def embedder(request: pytest.FixtureRequest, keep_exports: Path, server: Any, ti
     kind: str = request.param
     if kind == "hashing":
         return load_model("hashing-1024")
+    if kind == "static":
+        if package_folder() is None:
+            pytest.skip("wordllama is not installed (extra 'static')")
+        return load_model(STATIC)
     if kind.startswith("minilm"):
         request.getfixturevalue("bundled")
         return load_model("all-MiniLM-L6-v2", backend=kind.removeprefix("minilm-"))
@@ -123,7 +129,10 @@ def test_unknown_backend_of_a_model(tiny: Callable[..., Path]) -> None:
 
 def test_tokens_are_counted_before_the_cut_where_they_can_be(embedder: Any) -> None:
     if not hasattr(embedder, "count_tokens"):
-        assert embedder.backend in ("scikit-learn", "ollama", "endpoint") or embedder.model_code == "tiny-nomic-16"
+        assert (
+            embedder.backend in ("scikit-learn", "static", "ollama", "endpoint")
+            or embedder.model_code == "tiny-nomic-16"
+        )
         return
     short, long, longer = embedder.count_tokens(["crane", "the crane " * 400, "the crane " * 800])
     assert 2 < short < 30 and long > 800 and longer - 2 >= 2 * (long - 3 - short)
