@@ -118,15 +118,11 @@ class FieldStudies(FieldCuration):
 
         asked = read_probes(probes) if isinstance(probes, (str, os.PathLike)) else probes
 
+        def target_of(retriever: str, own_model: Any, own_recipe: str | None) -> SearchTarget:
+            wanted = model if own_model is None else own_model
+            return self.search_target(retriever, model=wanted, recipe=own_recipe or recipe)
+
         with ProgressBar(progress) as report:
-
-            def target_of(retriever: str, own_model: Any, own_recipe: str | None) -> SearchTarget:
-                wanted = model if own_model is None else own_model
-                target = self.search_target(retriever, model=wanted, recipe=own_recipe or recipe)
-                if target.vectors is not None:
-                    target.vectors.sync(verify=False, progress=report)
-                return target
-
             return evaluate(
                 target_of,
                 asked,
@@ -139,7 +135,7 @@ class FieldStudies(FieldCuration):
                 resamples=resamples,
                 confidence=confidence,
                 seed=seed,
-                snapshot=self._source.snapshot,
+                progress=report,
             )
 
     def compare(

@@ -28,8 +28,10 @@ from memoryfield.study.outcomes import KEPT, Run, outcome, quantile_threshold
 from memoryfield.study.probe import Probe, Probes
 
 if TYPE_CHECKING:
-    from memoryfield.format.snapshot import Snapshot
+    from memoryfield.format.snapshot import Entry, Snapshot
+    from memoryfield.index.keywords import KeywordIndex
     from memoryfield.index.syncing import Progress
+    from memoryfield.index.termscores import TermScores
     from memoryfield.index.vectors import VectorIndex
     from memoryfield.retrieve.search import SearchTarget
 
@@ -86,7 +88,6 @@ def evaluate(
     confidence: float = CONFIDENCE,
     seed: int = 0,
     progress: Progress | None = None,
-    snapshot: Callable[[], Snapshot] | None = None,
 ) -> Evaluation:
     """Put probes to retrievers; see ``MemoryField.evaluate`` for the arguments.
 
@@ -102,8 +103,7 @@ def evaluate(
         resamples: Of the bootstrap.
         confidence: Of the intervals.
         seed: Of the bootstrap.
-        progress: Called with probes done and probes to do, over all retrievers.
-        snapshot: Gives the pages as they are, for the digest of the field.
+        progress: Called with pages embedded and pages to embed, for each index that is behind.
 
     Raises:
         QueryError: Something asked for makes no sense.
@@ -118,20 +118,14 @@ def evaluate(
     gates = _gates(gate, wanted)
 
     runs: list[Run] = []
-    notes: list[str] = []
-    names: tuple[str, ...] = ()
-    first_target: SearchTarget | None = None
-    for number, one in enumerate(wanted):
-        target = target_of(one.retriever, one.model, one.recipe)
-        first_target = first_target or target
-        report = None if progress is None else _shifted(progress, number, len(wanted), len(asked))
-        rankings = rank_many(target, [p.question for p in asked], one.retriever, depth, progress=report)
-        names = max(names, rankings.names, key=len)
-        notes += [note for note in rankings.notes if note not in notes]
+    indexes = _Indexes(progress)
+    for one in wanted:
+        target = indexes.in_step(target_of(one.retriever, one.model, one.recipe), one.retriever)
+        rankings = rank_many(target, [probe.question for probe in asked], one.retriever, depth, sync=False)
         runs.append(_run(one, rankings, asked, gates.get(one.label), _timings(target, one, asked, timed)))
 
-    assert first_target is not None
-    pages = (snapshot or first_target.source.snapshot)().entries
+    notes = indexes.notes
+    pages = indexes.entries()
     there = {filename.removesuffix(".md") for filename in pages}
     gone = sorted({name for probe in asked for name in probe.gold} - there)
     if gone:
@@ -149,7 +143,7 @@ def evaluate(
         digest.update(filename.encode() + b"\0" + entry.sha256)
     about = {
         "schema": SCHEMA,
-        "field": first_target.field,
+        "field": indexes.field,
         "pages": len(there),
         "field_sha256": digest.hexdigest(),
         "probes_sha256": asked.digest,
@@ -162,6 +156,68 @@ def evaluate(
         "versions": _versions(),
     }
     return Evaluation(asked, tuple(runs), about, tuple(notes))
+
+
+class _Kept:
+    """A keyword index that reads the words of all probes once for all retrievers; all else goes through."""
+
+    def __init__(self, inner: KeywordIndex) -> None:
+        self._inner = inner
+        self._read: tuple[frozenset[str], TermScores] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def term_scores(self, terms: Iterable[str]) -> TermScores:
+        wanted = frozenset(terms)
+        if self._read is None or self._read[0] != wanted:
+            self._read = (wanted, self._inner.term_scores(sorted(wanted)))
+        return self._read[1]
+
+
+class _Indexes:
+    """The indexes of an evaluation, each brought in step with the pages once.
+
+    Attributes:
+        field: What the field is called.
+        notes: What there is to say about pages without a vector.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._snapshot: Snapshot | None = None
+        self._source: Any = None
+        self._done: set[int] = set()
+        self._kept: dict[int, _Kept] = {}
+        self._held: list[Any] = []  # so that no number of an index is given again
+        self.field = ""
+        self.notes: list[str] = []
+
+    def in_step(self, target: SearchTarget, retriever: str) -> SearchTarget:
+        """Bring what a retriever needs in step; return the target to search."""
+        self.field, self._source = target.field, target.source
+        self._held.append(target)
+        vectors, keywords = target.vectors, target.keywords
+        if vectors is not None and retriever != "keyword" and id(vectors) not in self._done:
+            report = vectors.sync(verify=False, progress=self._progress)
+            self._snapshot = vectors.snapshot or self._snapshot
+            self._done.add(id(vectors))
+            for count, what in ((len(report.refused), "have no vector"), (len(report.waiting), "changed just now")):
+                note = f"{count} pages {what} of {report.model_code}, recipe {report.recipe}"
+                if count and note not in self.notes:
+                    self.notes.append(note)
+        if keywords is None or retriever == "vector":
+            return target
+        if id(keywords) not in self._done:
+            keywords.sync(verify=False, snapshot=self._snapshot)
+            self._snapshot = self._snapshot or keywords.snapshot
+            self._done.add(id(keywords))
+            self._kept[id(keywords)] = _Kept(keywords)
+        return replace(target, keywords=cast("KeywordIndex", self._kept[id(keywords)]))
+
+    def entries(self) -> Mapping[str, Entry]:
+        """Return the pages as the last sync saw them."""
+        return (self._snapshot or self._source.snapshot()).entries
 
 
 def _run(
@@ -247,10 +303,6 @@ def _timings(
         embedding.append(1000 * model.seconds)
         searching.append(1000 * (seconds - model.seconds))
     return tuple(embedding[1:]), tuple(searching[1:])
-
-
-def _shifted(progress: Progress, number: int, runs: int, probes: int) -> Progress:
-    return lambda done, _: progress(number * probes + done, runs * probes)
 
 
 def _checked_probes(probes: Iterable[Probe], families: GroupsLike | None) -> Probes:

@@ -9,7 +9,15 @@ import pytest
 from scipy import stats
 
 from memoryfield.errors import QueryError
-from memoryfield.study.intervals import NOTHING, Estimate, Resamples, check_resampling, holm, permutation_p
+from memoryfield.study.intervals import (
+    NOTHING,
+    Estimate,
+    Resamples,
+    check_resampling,
+    exact_interval,
+    holm,
+    permutation_p,
+)
 
 
 def test_the_interval_is_that_of_scipy() -> None:
@@ -33,6 +41,12 @@ def test_a_share_without_spread_gets_the_exact_interval() -> None:
     every, none = Resamples(55).mean(np.ones(55)), Resamples(55).mean(np.zeros(55))
     assert (every.value, every.high) == (1.0, 1.0) and every.low == pytest.approx(0.025 ** (1 / 55))
     assert (none.value, none.low) == (0.0, 0.0) and none.high == pytest.approx(1 - 0.025 ** (1 / 55))
+
+
+@pytest.mark.parametrize("hits", [0, 1, 12, 54, 55])
+def test_the_exact_interval_is_that_of_scipy(hits: int) -> None:
+    theirs = stats.binomtest(hits, 55).proportion_ci(0.95, method="exact")
+    assert exact_interval(hits, 55) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
