@@ -1,20 +1,24 @@
 """What speaks for two pages being one, and what against: each kind of evidence for itself.
 
-For: close vectors of the contents and of the titles, shared words, shared rare lines, shared numbers, equal or
-contained text, an equal title or uuid, a name that a sync tool gave to a copy. Against: one form filled in with other
-values, other numbers. Whole tiles are worked out at once for the linkage, single pairs with words for the reader.
+For: close vectors of the contents and of the titles, shared words and runs of them, shared rare lines, shared numbers,
+equal or contained text, an equal title or uuid, a name that a sync tool gave to a copy. Against: one form filled in
+with other values, other numbers, the opposite said in the same words, long pages that share little. What the linkage
+uses is in both; runs, forms of bodies and opposites are looked at for single pairs alone: as a part of the linkage they
+made no field better. Whole tiles are worked out at once for the linkage, single pairs with words for the reader.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.curate.forms import body_forms, opposed, other_values, statements, title_form
+from memoryfield.curate.runs import Runs
 from memoryfield.format.page import as_text
 from memoryfield.index.recipes import CONTENT, recipe_text
 
@@ -23,44 +27,20 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
+_Forms = Mapping[tuple[str, ...], tuple[str, ...]]
+_Statements = Mapping[frozenset[str], tuple[bool, frozenset[str], str]]
 _Sparse = Any  # a scipy CSR matrix; scipy is imported where it is needed
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])\d(?:[\d.,:/-]*\d)?")
 _WORD = re.compile(r"\w+")
-_TITLE_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _COPY = re.compile(r"(.+?)-(?:sync-conflict(?:-.*)?|conflict(?:ed|s)?(?:-copy)?(?:-.*)?|copy(?:-\d+)?)")
 _FEWEST_SAME = 3  # words of equal text that mean something
 _FEWEST_CONTAINED = 12
 _SHORTEST_LINE = 4
 _FEW_WORDS = (70, 140)  # up to the first a page is short; from the second it is expected to share words with its copy
 _EXPECTED = 1.1  # cosine of the contents and of the words, together
+_FORM = 0.5  # part of the lines of the smaller page that are lines of the other with other values
 _LARGEST_GROUP = 50  # pages of one title that are listed each with each; of a larger group each with its first
-
-# Words of which a title has one or the other: the pages are siblings, not repetitions.
-_CONTRASTS = (
-    "january february march april may june july august september october november december",
-    "monday tuesday wednesday thursday friday saturday sunday",
-    "spring summer autumn winter fall",
-    "left right",
-    "port starboard",
-    "north south east west",
-    "first second third fourth",
-    "morning evening afternoon",
-    "old new",
-    "enable disable",
-    "start stop",
-    "import export",
-    "upload download",
-    "install uninstall",
-    "increase decrease",
-    "before after",
-    "minimum maximum",
-    "open close",
-    "lock unlock",
-    "add remove",
-    "with without",
-)
-_CONTRAST = {word: group for group, words in enumerate(_CONTRASTS) for word in words.split()}
 
 SAME_TEXT = "same text"
 CONTAINED = "contained"
@@ -75,6 +55,8 @@ OTHER_VALUES = "same form, other values"
 OTHER_NUMBERS = "other numbers"
 OTHER_WORD = "one word differs"
 LITTLE_SHARED = "little shared"
+OPPOSITE = "one says the opposite"
+SHARED_RUNS = "shared runs of words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,48 +75,6 @@ class Reason:
 
     def __str__(self) -> str:
         return f"{self.kind} ({self.text})" if self.text else self.kind
-
-
-@dataclass(frozen=True, slots=True)
-class TitleForm:
-    """A title with its values taken out.
-
-    Attributes:
-        form: Its words, numbers and identifiers and words of a contrast masked.
-        values: What was masked.
-        slots: What each place holds that can be named.
-    """
-
-    form: tuple[str, ...]
-    values: tuple[str, ...]
-    slots: dict[tuple[str, str], str]
-
-
-def title_form(title: str) -> TitleForm:
-    """Take a title apart into its form and the values that fill it."""
-    words = _TITLE_WORD.findall(title)
-    form: list[str] = []
-    values: list[str] = []
-    slots: dict[tuple[str, str], str] = {}
-    for place, word in enumerate(words):
-        low = word.lower()
-        if _is_identifier(word) and not (place == 0 and len(word) == 1):
-            before = words[place - 1].lower() if place and not _is_identifier(words[place - 1]) else ""
-            form.append("#")
-            values.append(low)
-            slots["id", before] = low
-        elif low in _CONTRAST:
-            group = str(_CONTRAST[low])
-            form.append("@" + group)
-            values.append(low)
-            slots["contrast", group] = slots.get(("contrast", group), "") + " " + low
-        else:
-            form.append(low)
-    return TitleForm(tuple(form), tuple(values), slots)
-
-
-def _is_identifier(word: str) -> bool:
-    return any(c.isdigit() for c in word) or (len(word) == 1 and word.isalpha() and word.isupper() and word != "I")
 
 
 class _SharedItems:
@@ -236,6 +176,10 @@ class Evidence:
         self._text = _groups(
             [text if n >= _FEWEST_SAME else None for text, n in zip(self._running, self._lengths, strict=True)]
         )
+        self._bodies = [page.body for page in pages]
+        self._characters = Runs(self._running, by_word=False)
+        self._runs = Runs(self._running, by_word=True)
+        self._apart: dict[int, tuple[_Forms, _Statements]] = {}
         self._listed = frozenset(self._certain())
 
     def __len__(self) -> int:
@@ -301,9 +245,21 @@ class Evidence:
             "same": ((self._text[a] == self._text[b]) & (self._text[a] >= 0)).astype(np.float64),
             "lines shared": self._lines.counts_of_pairs(a, b),
             "numbers shared": self._numbers.counts_of_pairs(a, b),
+            "characters": self._characters.of_pairs(a, b),
+            "runs": self._runs.of_pairs(a, b),
+            "body form": np.array([other_values(*self._closer(i, j)[0])[0] for i, j in _pairs(a, b)]),
+            "opposite": np.array([float(opposed(*self._closer(i, j)[1]) is not None) for i, j in _pairs(a, b)]),
         }
         found["unlike"] = _unlike(found["content"], found["words"], np.minimum(self._lengths[a], self._lengths[b]))
         return found
+
+    def _closer(self, a: int, b: int) -> tuple[tuple[_Forms, _Forms], tuple[_Statements, _Statements]]:
+        """Return the forms and the statements of two bodies; only those of pages that are looked at are taken apart."""
+        for number in (a, b):
+            if number not in self._apart:
+                self._apart[number] = body_forms(self._bodies[number]), statements(self._bodies[number])
+        (one, ours), (other, theirs) = self._apart[a], self._apart[b]
+        return (one, other), (ours, theirs)
 
     def reasons(self, a: int, b: int, values: dict[str, float], usual: float) -> tuple[Reason, ...]:
         """Say in words what speaks for the pair and what against.
@@ -336,6 +292,9 @@ class Evidence:
             yield Reason(SHARED_LINES, f"{found}, {values['lines']:.0%} of the smaller page by weight")
         if values["words"] >= 0.4 or values["jaccard"] >= 0.3:
             yield Reason(SHARED_WORDING, f"{values['jaccard']:.0%} of their words by weight")
+        if (values["runs"] >= 0.3 or values["characters"] >= 0.4) and not values["same"]:
+            share = f"{values['runs']:.0%} of their runs of three words, {values['characters']:.0%} of five characters"
+            yield Reason(SHARED_RUNS, share)
         if values["numbers"] >= 0.15:
             yield Reason(SHARED_NUMBERS, f"{values['numbers shared']:.0f} of them")
         if values["content"] - usual >= 0.15:
@@ -345,12 +304,16 @@ class Evidence:
         if values["template"]:
             first, second = (", ".join(self._forms[i].values) for i in (a, b))
             yield Reason(OTHER_VALUES, f"{first} / {second}", against=True)
-        elif values["slot"]:
+        elif values["body form"] >= _FORM:
+            yield Reason(OTHER_VALUES, other_values(*self._closer(a, b)[0])[1], against=True)
+        if values["slot"] and not values["template"]:
             one, other = self._forms[a].slots, self._forms[b].slots
             key = min(key for key in one if key in other and one[key] != other[key])
             yield Reason(OTHER_WORD, f"{one[key].strip()} / {other[key].strip()}", against=True)
         if values["numbers"] <= -0.1:
             yield Reason(OTHER_NUMBERS, "few or none of their numbers are the same", against=True)
+        if said := opposed(*self._closer(a, b)[1]):
+            yield Reason(OPPOSITE, f"{said[0]} / {said[1]}", against=True)
         if values["unlike"] <= -0.1:
             yield Reason(LITTLE_SHARED, f"{min(self._lengths[a], self._lengths[b])} words and more each", against=True)
 
@@ -380,6 +343,10 @@ def _unlike(content: FloatArray, words: FloatArray, lengths: IndexArray) -> Floa
     short, long = _FEW_WORDS
     part = np.clip(np.log(np.maximum(lengths, 1) / short) / np.log(long / short), 0, 1)
     return np.asarray(np.minimum(content + words - _EXPECTED, 0) * part, dtype=np.float64)
+
+
+def _pairs(a: IndexArray, b: IndexArray) -> Iterable[tuple[int, int]]:
+    return zip(a.tolist(), b.tolist(), strict=True)
 
 
 def _folded(title: str) -> str:

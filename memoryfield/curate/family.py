@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from memoryfield.curate.evidence import OTHER_VALUES, Reason
+from memoryfield.curate.evidence import OPPOSITE, OTHER_VALUES, Reason
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
 from memoryfield.format.names import PAGE_SUFFIX
@@ -67,6 +67,11 @@ class PairEvidence:
     def same_form(self) -> bool:
         """Whether the two are one form with other values: never to be merged without a human."""
         return any(reason.kind == OTHER_VALUES for reason in self.reasons)
+
+    @property
+    def opposite(self) -> bool:
+        """Whether one says the opposite of the other in the same words."""
+        return any(reason.kind == OPPOSITE for reason in self.reasons)
 
     @property
     def why(self) -> str:
@@ -160,8 +165,9 @@ class Family(Sequence[str]):
 
     @property
     def automatic(self) -> bool:
-        """Whether a merge may be proposed without being asked for: likely, and no pair of one form, other values."""
-        return self.probability >= _LIKELY and not any(pair.same_form and pair.answer is None for pair in self.pairs)
+        """Whether a merge may be proposed unasked: likely, no pair of one form with other values, none of opposites."""
+        unsure = any((pair.same_form or pair.opposite) and pair.answer is None for pair in self.pairs)
+        return self.probability >= _LIKELY and not unsure
 
     @property
     def why(self) -> str:

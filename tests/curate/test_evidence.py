@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memoryfield.curate.evidence import OTHER_NUMBERS, OTHER_WORD, SHARED_LINES, SHARED_NUMBERS, Evidence, title_form
+from memoryfield.curate.evidence import (
+    LITTLE_SHARED,
+    OPPOSITE,
+    OTHER_NUMBERS,
+    OTHER_VALUES,
+    OTHER_WORD,
+    SHARED_LINES,
+    SHARED_NUMBERS,
+    SHARED_RUNS,
+    Evidence,
+)
+from memoryfield.curate.forms import body_forms, opposed, other_values, statements, title_form
+from memoryfield.curate.runs import Runs
 from memoryfield.format.page import Page
 
 
@@ -76,3 +88,73 @@ def test_many_pages_of_one_title_are_listed_with_the_first_only() -> None:
     rows = np.ones((60, 2))
     listed = Evidence(many, rows, rows).certain_candidates
     assert len(listed) == 59 and all(a == 0 for a, _ in listed)
+
+
+def _reasons(one: tuple[str, str], other: tuple[str, str]) -> dict[str, str]:
+    evidence = _evidence(one, other, ("Rope", "9 mm of rope"))
+    values = {kind: float(v[0]) for kind, v in evidence.of_pairs(np.array([0]), np.array([1])).items()}
+    return {reason.kind: reason.text for reason in evidence.reasons(0, 1, values, 0.5)}
+
+
+def test_one_form_filled_twice_is_seen_in_the_body_too() -> None:
+    form = "Boat: {}\n\nThe engine has run {} hours.\n\n- oil: {}\n"
+    found = _reasons(("Petrel", form.format("Petrel", 412, "15W-40")), ("Dunlin", form.format("Dunlin", 977, "10W-30")))
+    assert found[OTHER_VALUES] == "petrel / dunlin; 412 / 977; 15w-40 / 10w-30"
+    same = _reasons(
+        ("Petrel", form.format("Petrel", 412, "15W-40")), ("On Petrel", form.format("Petrel", 412, "15W-40"))
+    )
+    assert OTHER_VALUES not in same
+    apart = _reasons(("Petrel", form.format("Petrel", 412, "15W-40")), ("Slip", "Open: always\nClosed in 1999"))
+    assert OTHER_VALUES not in apart
+
+
+def test_a_single_other_value_or_as_many_equal_ones_are_no_other_form() -> None:
+    one = body_forms("a: 1\nb: 2\nc: 3\nplain words")
+    assert other_values(one, body_forms("a: 9\nb: 2\nc: 3"))[0] == 0
+    assert other_values(one, body_forms("a: 9\nb: 8\nc: 3"))[0] == pytest.approx(2 / 3)
+    assert other_values(one, body_forms("a: 9\nb: 8\nc: 3\nd: 1"))[0] == pytest.approx(0.5)
+    assert other_values(one, {}) == (0.0, "") == other_values({}, one)
+    assert body_forms("x: 1\nx: 2") == {("x", ":"): ("1", "2")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("The pump starts on its own.", "The pump does not start on its own.", True),
+        ("Never lift a boat by its rails", "Lift a boat by its rails", True),
+        ("You can lift it by hand", "You can't lift it by hand", True),
+        ("Enable the second breaker first", "Disable the second breaker first", True),
+        ("Open the port valve", "Open the starboard valve", True),
+        ("It is not that it never leaks", "It is that it leaks", False),
+        ("The pump doesn't start on its own", "The pump never starts on its own", False),
+        ("No.", "Yes.", False),
+        ("The pump starts on its own. The pump does not start on its own.", "The pump starts on its own.", False),
+    ],
+)
+def test_the_opposite_in_the_same_words_is_against(one: str, other: str, found: bool) -> None:
+    assert (opposed(statements(one), statements(other)) is not None) is found
+    assert (OPPOSITE in _reasons(("Pump", one), ("Pump", other))) is found
+
+
+def test_shared_runs_are_estimated() -> None:
+    words = [f"w{i}" for i in range(400)]
+    texts = [" ".join(words), " ".join(words[200:] + [f"x{i}" for i in range(200)]), "of two", "", ""]
+    for by_word in (True, False):
+        runs = Runs(texts, by_word=by_word)
+        zero, same = np.array([0, 3, 2]), np.array([1, 4, 3])
+        assert runs.of_pairs(np.array([0]), np.array([0]))[0] == 1
+        assert np.allclose(runs.of_pairs(zero, same), [1 / 3, 0, 0], atol=0.15)
+        assert runs.near() == {(0, 1)}
+    text = "Grease the drum and the pawls with the blue tin before every haul-out of a heavy boat."
+    assert "of their runs of three words" in _reasons(("A", text), ("B", text + " Ask Ines."))[SHARED_RUNS]
+
+
+def test_many_texts_of_one_form_make_no_crowd_of_pairs() -> None:
+    runs = Runs(["the same words again and again"] * 300, by_word=True)
+    assert 290 < len(runs.near()) < 300 * 20
+
+
+def test_long_pages_that_share_little_are_told() -> None:
+    one, other = (" ".join(f"{letter}{i}" for i in range(200)) for letter in "ab")
+    assert LITTLE_SHARED in _reasons(("One", one), ("Other", other))
+    assert LITTLE_SHARED not in _reasons(("One", one[:90]), ("Other", other[:90]))

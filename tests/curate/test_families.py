@@ -95,6 +95,18 @@ def test_template_siblings_are_apart_and_flagged() -> None:
     assert _sets(joined) == [("invoice-1041", "invoice-1042")] and joined[0].automatic  # a human has said so
 
 
+def test_opposites_in_the_same_words_are_never_merged_unasked() -> None:
+    """Two pages that say the same but for one sentence, which the one denies."""
+    text = _TOPICS["diesel"] + " {} Ask Ines for the key to the tank before you begin."
+    pages = [*_field(), _page("polish", "Diesel polishing", text.format("The pump starts on its own."))]
+    pages.append(_page("polish-2", "Diesel polishing", text.format("The pump does not start on its own.")))
+    found = _found(pages)
+    family = found.of("polish")
+    assert family is not None and "polish-2" in family and not family.automatic
+    assert found.evidence("polish", "polish-2").opposite
+    assert found.mark_distinct("polish", "polish-2").of("polish") != family
+
+
 def test_the_same_title_is_a_candidate_whatever_the_vectors() -> None:
     first = _page("dgia", "DGIA", "The directorate moved to the new building in 2024.")
     second = _page("dgia-2", "DGIA", "Budget rules: three quotes above 5,000 EUR; the form is F-12.")
