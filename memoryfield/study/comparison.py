@@ -16,6 +16,7 @@ from memoryfield.display import Table, plain
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.study.changed import ChangedPage, ChangedPages, Words, as_seen, most_changed
+from memoryfield.study.intervals import CONFIDENCE, NOTHING, Estimate, resamples_of
 
 if TYPE_CHECKING:
     import pandas
@@ -168,10 +169,14 @@ class Comparison:
         columns = ["first", "second", *MEASURES]
         rows = [[*labels, *self._values(labels).values()] for labels in self.likenesses]
         frame = pandas.DataFrame(rows, columns=columns)
+        for measure in ("overlap", "rbo"):
+            found = [self.estimate(measure, *labels) for labels in self.likenesses]
+            frame[f"{measure}_low"] = [one.low for one in found]
+            frame[f"{measure}_high"] = [one.high for one in found]
         if self.agreements:
-            found = [self.agreements.get(labels) for labels in self.likenesses]
-            frame["families_rand"] = [float("nan") if one is None else one.adjusted_rand for one in found]
-            frame["families_f1"] = [float("nan") if one is None else one.f1 for one in found]
+            agreed = [self.agreements.get(labels) for labels in self.likenesses]
+            frame["families_rand"] = [float("nan") if one is None else one.adjusted_rand for one in agreed]
+            frame["families_f1"] = [float("nan") if one is None else one.f1 for one in agreed]
         return frame
 
     def spaces_frame(self) -> pandas.DataFrame:
@@ -208,6 +213,16 @@ class Comparison:
         if measure not in MEASURES:
             raise QueryError(f"measure is {measure!r}; expected one of {', '.join(MEASURES)}")
         return 1.0 if first == second else self._values(self.pair(first, second))[measure]
+
+    def estimate(self, measure: str, first: str | None = None, second: str | None = None) -> Estimate:
+        """Return the mean over the pages of ``overlap`` or ``rbo``, with a 95 % bootstrap interval over the pages."""
+        if measure not in ("overlap", "rbo"):
+            raise QueryError(f"measure is {measure!r}; only overlap and rbo have a value for each page")
+        values = getattr(self.likenesses[self.pair(first, second)], measure)
+        if not len(values) or not np.isfinite(values).all():
+            return NOTHING
+        count = 2000 if len(values) <= 1000 else 400  # resamples of many pages are large and agree sooner
+        return resamples_of(len(values), count, 0, CONFIDENCE).mean(values)
 
     def _space_rows(self) -> list[dict[str, Any]]:
         rows = []
@@ -283,13 +298,18 @@ class Comparison:
         columns = ["first", "second", f"overlap@{self.k}", "RBO", "CKA", "unbiased", "correlation", "ranks"]
         rows = []
         for labels in self.likenesses:
-            row = [*labels, *(_number(value) for value in self._values(labels).values())]
+            means = [self.estimate(measure, *labels) for measure in ("overlap", "rbo")]
+            row = [*labels, *(str(mean) if mean.n else _number(float("nan")) for mean in means)]
+            row += [_number(value) for value in list(self._values(labels).values())[2:]]
             if self.agreements:
                 found = self.agreements.get(labels)
                 row += ["", ""] if found is None else [_number(found.adjusted_rand), _number(found.f1)]
             rows.append(row)
         columns += ["families (Rand)", "families (F1)"] if self.agreements else []
-        notes = [f"unrelated spaces have an overlap of {_number(self.chance)} by chance"] if self.pages else []
+        notes = []
+        if self.pages:
+            notes.append(f"unrelated spaces have an overlap of {_number(self.chance)} by chance")
+            notes.append("in brackets: 95 % bootstrap intervals over the pages")
         return Table("How alike the spaces are", columns, rows, notes, right=frozenset(columns[2:]))
 
     def __repr__(self) -> str:

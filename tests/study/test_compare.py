@@ -88,6 +88,10 @@ def test_two_recipes_of_two_models(harbor: Any) -> None:
     frame = found.to_frame()
     assert len(frame) == 6 and frame["overlap"].between(0, 1).all() and frame["rbo"].between(0, 1).all()
     assert found.least_alike()[0][1] == frame["rbo"].min()
+    assert (frame["rbo_low"] < frame["rbo"]).all() and (frame["rbo"] < frame["rbo_high"]).all()
+    assert f"{found.estimate('overlap', labels[0], labels[2])}" in repr(found)
+    with pytest.raises(QueryError, match="only overlap and rbo"):
+        found.estimate("cka")
     spaces = found.spaces_frame().set_index("space")
     assert (spaces["dimensions"] == [1024, 1024, 768, 768]).all() and (spaces["index_bytes"] > 0).all()
     assert spaces.loc["letters", "cut_pages"] > 0 and 0 < spaces.loc["letters", "cut_tokens"] < 1

@@ -50,6 +50,17 @@ def test_equal_cosines_stand_in_the_order_of_the_names_and_are_counted() -> None
     assert shape_of(_space(40, 8, 1), 3).tied == 0.0
 
 
+def test_the_order_of_rows_changes_nothing_but_the_order() -> None:
+    one, other = _space(80, 9, 21), _space(80, 7, 22)
+    order = np.random.default_rng(23).permutation(80)
+    found, moved = _likeness(one, other), _likeness(one[order], other[order])
+    assert np.allclose(found.overlap[order], moved.overlap) and np.allclose(found.rbo[order], moved.rbo)
+    for measure in ("correlation", "rank_correlation", "cka", "cka_unbiased"):
+        assert getattr(found, measure) == pytest.approx(getattr(moved, measure), abs=1e-9)
+    shape, turned = shape_of(one, 10), shape_of(one[order], 10)
+    assert (order[turned.neighbors] == shape.neighbors[order]).all() and turned.hubness == pytest.approx(shape.hubness)
+
+
 def test_rank_biased_overlap_follows_its_definition() -> None:
     one, other = np.array([[1, 2, 3, 4]], np.int32), np.array([[2, 1, 9, 3]], np.int32)
     shared = [0, 2, 2, 3]  # items in common down to each depth
