@@ -22,13 +22,13 @@ from memoryfield.errors import MemoryfieldError, PageExists, PageNotFound, Query
 from memoryfield.field import DEFAULT_RETRIEVER, MemoryField
 from memoryfield.format.edit import one_line
 from memoryfield.format.names import page_name, slug
+from memoryfield.index.recipes import RECIPES
 from memoryfield.opening import open_field
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
     from memoryfield.retrieve.results import SearchResults
 
-RETRIEVERS = ("hybrid", "vector", "keyword")
 SOURCE = "source"  # frontmatter key that says where a remembered page came from
 VARIABLE = "field"  # what the field is called in the notebook
 
@@ -154,9 +154,9 @@ class Magics:
         """Search the field: %recall [OPTIONS] QUESTION.
 
         -k NUMBER              most pages (10)
-        --retriever NAME       hybrid, vector or keyword
+        --retriever NAME       hybrid, vector, keyword or rrf
         --model MODEL          another model than the field's own
-        --recipe RECIPE        another recipe: page or content
+        --recipe RECIPE        another recipe: page, content or passages
         --since, --until DATE  only pages updated since, until
 
         Options stand before the question; everything after them is the question, quotes and question mark included.
@@ -250,9 +250,11 @@ def complete(magic: str, last: str, typed: str) -> list[str]:
     """Return the completions of *typed* after the word *last*: values of an option, options, or paths."""
     options = {"field": _FIELD_OPTIONS, "recall": _RECALL_OPTIONS, "remember": _REMEMBER_OPTIONS}[magic]
     if last == "--retriever":
+        from memoryfield.retrieve.search import RETRIEVERS
+
         choices: Sequence[str] = RETRIEVERS
     elif last == "--recipe":
-        choices = ("page", "content")
+        choices = RECIPES
     elif last == "--model":
         from memoryfield.index.embedders.catalogue import models
 

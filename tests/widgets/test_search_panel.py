@@ -216,3 +216,14 @@ def test_why_names_the_half_that_did_not_find_it(box: SearchBox, hear: Hear) -> 
     words = [why(hit, "hybrid") for hit in box.results]
     assert any("not by words" in text for text in words)
     assert any("1st by words" in text for text in words)
+
+
+def test_hits_follow_changes_of_pages_and_what_was_said_stays(
+    box: SearchBox, hear: Hear, field: mf.MemoryField
+) -> None:
+    ask(box, hear, "zeppelin timetable")
+    field.write("zeppelin", title="Zeppelin", body="The zeppelin timetable.", on_similar="ignore")
+    box.state.wrote("zeppelin saved")
+    assert box.state.jobs.wait()
+    assert box.results.names[0] == "zeppelin"
+    assert box.state.message == "zeppelin saved"

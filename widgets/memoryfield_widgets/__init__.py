@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoryfield_widgets.search import SearchBox
     from memoryfield_widgets.state import State
     from memoryfield_widgets.status import StatusBar
+    from memoryfield_widgets.workbench import Workbench
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ _HOMES = {
     "SearchBox": "search",
     "State": "state",
     "StatusBar": "status",
+    "Workbench": "workbench",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "SearchBox",
     "State",
     "StatusBar",
+    "Workbench",
 ]
 
 

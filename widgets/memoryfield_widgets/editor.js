@@ -131,7 +131,7 @@ export default {
       form.append(element("div", { class: `mf-field mf-field-${key}` }, element("label", { for: id, text: label }), inputs[key]));
     }
     inputs.tags.placeholder = "commas between";
-    const fixed = element("dl", { class: "mf-fixed" });
+    const fixed = element("p", { class: "mf-fixed" });
     const body = element("textarea", { "aria-label": "Text, Markdown", spellcheck: "true" });
     const raw = element("textarea", { "aria-label": "Raw page", spellcheck: "false", class: "mf-rawtext" });
     const preview = element("div", { class: "mf-preview", role: "document", tabindex: 0, "aria-label": "Preview" });
@@ -268,6 +268,7 @@ export default {
       nothing.textContent = shown.readOnly ? "No page is open. Choose one in the search or on the map." : "No page is open. Choose one in the search or on the map, or begin a new one.";
       for (const control of [fresh, undo, redo]) control.disabled = shown.readOnly;
       name.textContent = !shown.open ? "" : shown.name || "New page";
+      showDrafts();
       if (!shown.open) return;
       const locked = Boolean(shown.why);
       const isRaw = shown.mode === "raw";
@@ -303,7 +304,7 @@ export default {
         ["Updated", shown.updated],
         ["uuid", shown.uuid],
       ].filter(([, value]) => value);
-      fixed.replaceChildren(...facts.map(([key, value]) => element("div", {}, element("dt", { text: key }), element("dd", { text: value }))));
+      fixed.replaceChildren(...facts.map(([key, value]) => element("span", {}, `${key} `, element("code", { text: value }))));
     };
     onEnd(
       hear(model, {
@@ -348,13 +349,13 @@ export default {
         );
       }),
     );
-    onEnd(
-      watch(model, "drafts", (names) => {
+    const showDrafts = () => {
+        const names = model.get("drafts").filter((one) => !shown.open || one !== shown.name);
         const others = names.map((one) => button(one || "new page", () => tell(model, "open", { name: one }), { class: "mf-link" }));
         drafts.replaceChildren(element("span", { class: "mf-soft", text: "Not saved yet:" }), ...others);
         drafts.hidden = others.length === 0;
-      }),
-    );
+    };
+    onEnd(watch(model, "drafts", showDrafts));
     onEnd(
       watch(model, "steps", (list) => {
         steps.replaceChildren(

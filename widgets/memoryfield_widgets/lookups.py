@@ -57,7 +57,7 @@ def find_likes(page: mf.Page, state: State, job: Job) -> Likes:
     )
     count = getattr(embedder, "count_tokens", None)  # not every model can tell
     return Likes(
-        words="" if rows else f"None of {found.compared:,} pages says the same.",
+        words="" if rows else "No other page says much the same.",
         rows=rows,
         sha256=page.sha256,
         tokens=count([page.text])[0] if callable(count) else None,

@@ -33,16 +33,27 @@ from memoryfield_widgets.state import State
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z_]+\.js";\n', re.MULTILINE)
+_BLOCK_COMMENT = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def script(*names: str) -> str:
     """Return scripts of this package joined into one module; the last has the default export."""
-    return "\n".join(_IMPORT.sub("", (_HERE / name).read_text(encoding="utf-8")) for name in ("panel.js", *names))
+    return "\n".join(_lean(_IMPORT.sub("", _text(name))) for name in ("panel.js", *names))
 
 
 def style(*names: str) -> str:
     """Return style sheets of this package joined into one, the common one first."""
-    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("panel.css", *names))
+    return "\n".join(_lean(_text(name)) for name in ("panel.css", *names))
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _lean(source: str) -> str:
+    """Return a source without indentation and whole-line comments: each panel's lies in the saved notebook."""
+    lines = (line.strip() for line in _BLOCK_COMMENT.sub("", source).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 class Panel(anywidget.AnyWidget):

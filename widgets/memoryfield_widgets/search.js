@@ -98,6 +98,7 @@ export default {
       ["", "the field's own"],
       ["page", "page"],
       ["content", "content"],
+      ["passages", "passages"],
     ]);
     const most = field("Most pages", element("input", { type: "number", min: 1, max: 50, step: 1 }));
     const where = field("Where", element("input", { type: "text" }), "tags=ci, status=done");

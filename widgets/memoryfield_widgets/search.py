@@ -14,12 +14,12 @@ from memoryfield_widgets.jobs import Job
 from memoryfield_widgets.panel import Panel, script, style
 from memoryfield_widgets.state import RETRIEVERS, State
 
-RECIPES = ("page", "content")
+RECIPES = ("page", "content", "passages")
 MOST_HITS = 50  # more would fill the saved notebook and help nobody
 _LONGEST_QUESTION = 2_000
 _LONGEST_SNIPPET = 400
 _CONDITION = re.compile(r"\s*([^=,\n]+?)\s*=\s*(\"[^\"]*\"|[^,\n]*?)\s*(?:[,\n]|$)")
-_FORMATS = {"vector": "{:.2f}", "keyword": "{:.1f}", "hybrid": "{:.4f}"}
+_FORMATS = {"vector": "{:.2f}", "keyword": "{:.1f}", "hybrid": "{:.3f}"}
 
 Segment = tuple[str, bool]
 
@@ -50,6 +50,7 @@ class SearchBox(Panel):
         self.follow(self._show_outcome, "hits", "query", "revision")
         self.follow(self._show_place, "active", "selected", "hits")
         self.follow(self._show_work, "busy")
+        self.follow(self._ask_again, "revision")
         self._show_question()
         self._show_outcome()
         self._show_place()
@@ -79,6 +80,9 @@ class SearchBox(Panel):
 
     def _show_work(self, _changed: frozenset[str]) -> None:
         self.searching = any(job.kind == "search" for job in self.state.busy)
+
+    def _ask_again(self, _changed: frozenset[str]) -> None:
+        self.state.again()
 
     # --- up -----------------------------------------------------------------------------------------------------------
 

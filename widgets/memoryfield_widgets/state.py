@@ -245,6 +245,11 @@ class State:
             return
         self.jobs.start("search", self._search, self._found, title=f"searching for {asked[:60]!r}", delay=delay)
 
+    def again(self, delay: float = 0.4) -> None:
+        """Search anew for the question that stands, since pages were changed; what was said last stays."""
+        if self.query.strip() and self.hits is not None:
+            self.jobs.start("search", self._search, lambda hits: self.update(hits=hits), delay=delay)
+
     def _search(self, job: Job) -> Any:
         return self.field.search(
             self.query,
