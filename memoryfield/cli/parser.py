@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, study
+from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, serve, study
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -33,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate.add_verbs(_Verbs(verbs))
     compare.add_verbs(_Verbs(verbs))
     agent.add_verbs(_Verbs(verbs))
+    serve.add_verbs(_Verbs(verbs))
     completion = _Verbs(verbs).add(
         "completion",
         _completion,
