@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memoryfield.display import Table, escape, plain
 from memoryfield.study.compare_figures import aligned_maps
 from memoryfield.study.compare_svg import distributions, heat_map, page_map
+from memoryfield.study.compare_tables import space_rows
 from memoryfield.study.htmlpage import html_page, html_table
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def html_report(comparison: Comparison, *, title: str = "", maps: str = "auto", 
         parts.append("<h2>Retrieval</h2>")
         parts += [html_table(table, heading=True) for table in comparison.evaluation.tables()]
         if comparison.differences:
-            parts.append(html_table(comparison.differences._table(), heading=True))
+            parts.append(html_table(comparison.differences.table(), heading=True))
     if picture := distributions(comparison):
         parts += ["<h2>Cosines of all pairs</h2>", f"<figure>{picture}</figure>"]
         parts.append(html_table(_shape_table(comparison)))
@@ -91,7 +92,7 @@ def _failures(comparison: Comparison) -> str:
 def _shape_table(comparison: Comparison) -> Table:
     columns = ("space", "5 %", "median", "95 %", "nearest", "largest hub", "in how many", "never near", "tied")
     rows = []
-    for row in comparison._space_rows():
+    for row in space_rows(comparison):
         cosines = [f"{row[key]:.2f}" for key in ("cosine_5", "cosine_50", "cosine_95", "nearest")]
         shares = [f"{row[key]:.0%}" for key in ("never_near", "tied")]
         rows.append([row["space"], *cosines, row["largest_hub"], f"{row['largest_hub_occurrences']:,}", *shares])

@@ -16,6 +16,7 @@ from memoryfield.display import Table, plain
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.study.changed import ChangedPage, ChangedPages, Words, as_seen, most_changed
+from memoryfield.study.compare_tables import all_tables, space_rows
 from memoryfield.study.intervals import CONFIDENCE, NOTHING, Estimate, resamples_of
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Comparison:
         return most_changed(n, pairs, self._by_label, self.pages, self._words, self.k)
 
     def page(self, name: str, first: str | None = None, second: str | None = None) -> ChangedPage:
-        """Return one page as two spaces see it, with its neighbours in both; of the first pair by default.
+        """Return one page as two spaces see it, with its neighbours in both; by default the least alike pair.
 
         Raises:
             PageNotFound: The page was not compared.
@@ -167,7 +168,7 @@ class Comparison:
         import pandas
 
         columns = ["first", "second", *MEASURES]
-        rows = [[*labels, *self._values(labels).values()] for labels in self.likenesses]
+        rows = [[*labels, *self.values(labels).values()] for labels in self.likenesses]
         frame = pandas.DataFrame(rows, columns=columns)
         for measure in ("overlap", "rbo"):
             found = [self.estimate(measure, *labels) for labels in self.likenesses]
@@ -183,7 +184,7 @@ class Comparison:
         """Return one row a space: its costs, and the shape of its similarities."""
         import pandas
 
-        return pandas.DataFrame(list(self._space_rows()))
+        return pandas.DataFrame(space_rows(self))
 
     def pages_frame(self, first: str | None = None, second: str | None = None) -> pandas.DataFrame:
         """Return one row a page: ``name, title, overlap, rbo`` of a pair, by default the least alike."""
@@ -196,10 +197,11 @@ class Comparison:
 
     def least_alike(self) -> list[tuple[tuple[str, str], float]]:
         """Return every pair with its mean rank-biased overlap, the least alike first."""
-        found = [(labels, self._values(labels)["rbo"]) for labels in self.likenesses]
+        found = [(labels, self.values(labels)["rbo"]) for labels in self.likenesses]
         return sorted(found, key=lambda pair: (np.nan_to_num(pair[1]), pair[0]))
 
-    def _values(self, labels: tuple[str, str]) -> dict[str, float]:
+    def values(self, labels: tuple[str, str]) -> dict[str, float]:
+        """Return all ``MEASURES`` of a pair, those of single pages as their mean."""
         likeness = self.likenesses[labels]
         empty = not len(likeness.overlap)
         return {
@@ -212,7 +214,7 @@ class Comparison:
         """Return one of ``MEASURES`` for two spaces, whichever comes first; 1 for a space with itself."""
         if measure not in MEASURES:
             raise QueryError(f"measure is {measure!r}; expected one of {', '.join(MEASURES)}")
-        return 1.0 if first == second else self._values(self.pair(first, second))[measure]
+        return 1.0 if first == second else self.values(self.pair(first, second))[measure]
 
     def estimate(self, measure: str, first: str | None = None, second: str | None = None) -> Estimate:
         """Return the mean over the pages of ``overlap`` or ``rbo``, with a 95 % bootstrap interval over the pages."""
@@ -224,44 +226,17 @@ class Comparison:
         count = 2000 if len(values) <= 1000 else 400  # resamples of many pages are large and agree sooner
         return resamples_of(len(values), count, 0, CONFIDENCE).mean(values)
 
-    def _space_rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for space, shape in zip(self.spaces, self.shapes, strict=True):
-            hub = int(shape.occurrences.argmax()) if len(shape.occurrences) else -1
-            low, middle, high = shape.quantiles
-            rows.append(
-                {
-                    "space": space.label,
-                    "model": space.model_code,
-                    "recipe": space.recipe,
-                    "pages": len(space.names),
-                    **asdict(space.costs),
-                    "mean_cosine": shape.mean_cosine,
-                    "deviation": shape.deviation,
-                    "cosine_5": low,
-                    "cosine_50": middle,
-                    "cosine_95": high,
-                    "nearest": shape.nearest,
-                    "hubness": shape.hubness,
-                    "largest_hub": space.names[hub] if hub >= 0 else None,
-                    "largest_hub_occurrences": int(shape.occurrences[hub]) if hub >= 0 else 0,
-                    "never_near": float((shape.occurrences == 0).mean()) if hub >= 0 else float("nan"),
-                    "tied": shape.tied,
-                }
-            )
-        return rows
-
     def to_dict(self) -> dict[str, Any]:
         """Return all but the vectors as values that JSON can hold; NaN becomes None."""
         found = {
             "k": self.k,
             "pages": len(self.pages),
-            "spaces": self._space_rows(),
+            "spaces": space_rows(self),
             "pairs": [
                 {
                     "first": labels[0],
                     "second": labels[1],
-                    **self._values(labels),
+                    **self.values(labels),
                     **({"families": asdict(self.agreements[labels])} if labels in self.agreements else {}),
                 }
                 for labels in self.likenesses
@@ -279,38 +254,7 @@ class Comparison:
 
     def tables(self) -> list[Table]:
         """Return what ``repr`` shows: the spaces, the pairs, retrieval where there were probes, and what failed."""
-        count = len(self.pages)
-        shown = "space" if len(self.spaces) == 1 else "spaces"
-        heading = f"Comparison of {len(self.spaces)} {shown} on {count:,} {'page' if count == 1 else 'pages'}"
-        spaces = Table(heading, SPACE_COLUMNS, [_space_row(row) for row in self._space_rows()], right=_SPACE_RIGHT)
-        found = [spaces]
-        if self.likenesses:
-            found.append(self._pairs_table())
-        if self.evaluation is not None and self.differences is not None:
-            found += self.evaluation.tables()
-            found += [self.differences._table()] if len(self.differences) else []
-        notes = [f"failed: {label}: {why}" for label, why in self.failed.items()] + list(self.notes)
-        if notes:
-            found.append(Table("Notes", notes=notes))
-        return found
-
-    def _pairs_table(self) -> Table:
-        columns = ["first", "second", f"overlap@{self.k}", "RBO", "CKA", "unbiased", "correlation", "ranks"]
-        rows = []
-        for labels in self.likenesses:
-            means = [self.estimate(measure, *labels) for measure in ("overlap", "rbo")]
-            row = [*labels, *(str(mean) if mean.n else _number(float("nan")) for mean in means)]
-            row += [_number(value) for value in list(self._values(labels).values())[2:]]
-            if self.agreements:
-                found = self.agreements.get(labels)
-                row += ["", ""] if found is None else [_number(found.adjusted_rand), _number(found.f1)]
-            rows.append(row)
-        columns += ["families (Rand)", "families (F1)"] if self.agreements else []
-        notes = []
-        if self.pages:
-            notes.append(f"unrelated spaces have an overlap of {_number(self.chance)} by chance")
-            notes.append("in brackets: 95 % bootstrap intervals over the pages")
-        return Table("How alike the spaces are", columns, rows, notes, right=frozenset(columns[2:]))
+        return all_tables(self)
 
     def __repr__(self) -> str:
         return "\n".join(table.text() for table in self.tables())
@@ -399,42 +343,6 @@ class Comparison:
         if target is not None:
             write_target(Path(target), text.encode("utf-8", "backslashreplace"))
         return text
-
-
-SPACE_COLUMNS = (
-    *("space", "dim", "s / 1,000 pages", "load s", "ms / question", "index MB", "tokens read", "pages cut"),
-    *("mean cosine", "nearest", "hubness"),
-)
-_SPACE_RIGHT = frozenset(SPACE_COLUMNS[1:])
-
-
-def _space_row(row: Mapping[str, Any]) -> list[str]:
-    size, limit, asked = row["index_bytes"], row["max_tokens"], row["query_seconds"]
-    cut = row["cut_pages"]
-    return [
-        row["space"],
-        str(row["dimensions"]),
-        seconds(row["seconds_per_1000"]),
-        seconds(row["load_seconds"]),
-        "" if asked is None else seconds(asked * 1000),
-        "" if size is None else f"{size / 1e6:.2f}",
-        "all" if limit is None and cut is not None else "" if limit is None else f"{limit:,}",
-        "" if cut is None else f"{cut:,} ({row['cut_tokens']:.0%} of tokens)" if cut else "0",
-        _number(row["mean_cosine"]),
-        _number(row["nearest"]),
-        _number(row["hubness"]),
-    ]
-
-
-def seconds(value: float | None) -> str:
-    """Return a measured time with two or three figures that mean something; nothing where it was not measured."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "–"
 
 
 def _json_values(value: Any) -> Any:

