@@ -275,7 +275,7 @@ class Committee:
         changed.answers = {(min(pair), max(pair)): same for pair, same in sorted(answers.items())}
         changed._log_weight = self._prior.copy()
         # a few answers are not to turn all over: they were asked for where it is hardest, not where most pairs are
-        trust = len(changed.answers) / (len(changed.answers) + self.settings.calm)
+        trust = self._trust(len(changed.answers))
         for pair, same in changed.answers.items():
             place = self.position(*pair)
             if place is None or self._siblings[place]:
@@ -297,7 +297,8 @@ class Committee:
             least: Mean probability down to which families are joined; None for the settings' own.
         """
         settings = self.settings
-        likely = self._belief()
+        # what is asked for by a number is meant as it is shown
+        likely = self._belief() if least is None else _shifted(self._belief(), -self._doubt())
         known = self.probabilities()
         expected = float(known[known > settings.floor].sum())
         options = [least] if least is not None else settings.least if self.answers else [settings.first_least]
@@ -353,11 +354,16 @@ class Committee:
 
         What stands just above a cut is a repetition in a field that has many, and chance in one that has hardly any.
         """
-        trust = len(self.answers) / (len(self.answers) + self.settings.calm)
         known = self.probabilities()
-        open_ = (known > 0) & (known < 1)
-        known[open_] = _shifted(known[open_], -self.rarity * (1 - trust))
+        unanswered = (known > 0) & (known < 1)
+        known[unanswered] = _shifted(known[unanswered], -self._doubt())
         return known
+
+    def _doubt(self) -> float:
+        return self.rarity * (1 - self._trust(len(self.answers)))
+
+    def _trust(self, answers: int) -> float:
+        return answers / (answers + self.settings.calm) if answers else 0.0
 
     def precision(self, labels: IntArray) -> Precision:
         """Return how many of the pairs within families are expected to belong together, with a 90 % interval.

@@ -20,8 +20,9 @@ from memoryfield.curate.evidence import Evidence, Reason, head_text
 from memoryfield.curate.family import Family, PairEvidence, Planner
 from memoryfield.curate.reviews import Reviews
 from memoryfield.curate.settings import Settings
+from memoryfield.curate.vectors import rows_of, unit_rows
 from memoryfield.display import Table
-from memoryfield.errors import EmbeddingFailed, PageNotFound, QueryError
+from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class _Known:
 
 
 class Families(Sequence[Family]):
-    """The families of a field, the largest first; pages that stand alone are not among them.
+    """The families of a field, the largest first and doubtful ones last; pages that stand alone are not among them.
 
     Attributes:
         precision: Estimated share of the pairs within families that belong together, with a 90 % interval.
@@ -79,7 +80,7 @@ class Families(Sequence[Family]):
         self._committee = committee
         self._least = least
         self._labels = committee.labels(least)
-        self._likely = committee.probabilities()
+        self._likely = committee.expected()
         self.reviews = reviews
         self.model_code = known.model_code
         self.pages = len(known.pages)
@@ -139,6 +140,21 @@ class Families(Sequence[Family]):
             found = self._look_at(sorted(wanted))
             self._pairs = tuple(sorted(found, key=lambda p: (-round(p.probability, 9), p.first, p.second)))
         return self._pairs
+
+    @property
+    def doubtful(self) -> tuple[Family, ...]:
+        """The families that are less likely right than not; they stand last, and nothing proposes them for a merge."""
+        return tuple(family for family in self._families if family.doubtful)
+
+    @property
+    def contradictions(self) -> tuple[PairEvidence, ...]:
+        """Pairs that were answered to be distinct and stand together all the same, as other answers hold them together.
+
+        Answers that two pages are the same win: a chain of them may join what a single one keeps apart. Withdraw or
+        change one of them.
+        """
+        apart = [pair for pair, same in sorted(self._committee.answers.items()) if not same]
+        return tuple(self._look_at([(a, b) for a, b in apart if self._labels[a] == self._labels[b]]))
 
     # ---- review
 
@@ -205,11 +221,11 @@ class Families(Sequence[Family]):
         import pandas
 
         rows = [
-            (number, name, title, name == f.medoid, len(f), f.cohesion, f.probability, f.automatic)
+            (number, name, title, name == f.medoid, len(f), f.cohesion, f.probability, f.automatic, f.doubtful)
             for number, f in enumerate(self._families)
             for name, title in zip(f.members, f.titles, strict=True)
         ]
-        columns = ["family", "page", "title", "medoid", "size", "cohesion", "probability", "automatic"]
+        columns = ["family", "page", "title", "medoid", "size", "cohesion", "probability", "automatic", "doubtful"]
         return pandas.DataFrame(rows, columns=columns)
 
     def pairs_frame(self) -> pandas.DataFrame:
@@ -233,7 +249,16 @@ class Families(Sequence[Family]):
     def _table(self) -> Table:
         count, inside = len(self._families), len(self._of)
         heading = f"{count} {'family' if count == 1 else 'families'}, {inside} of {self.pages} pages"
-        rows = [(len(f), f"{f.cohesion:.2f}", f"{f.probability:.0%}", f.medoid, f.why) for f in self._families[:_SHOWN]]
+        rows = [
+            (
+                len(f),
+                f"{f.cohesion:.2f}",
+                f"{f.probability:.0%}",
+                f.medoid,
+                f"doubtful: {f.why}" if f.doubtful else f.why,
+            )
+            for f in self._families[:_SHOWN]
+        ]
         notes = [f"model {self.model_code}, {len(self._committee.answers)} answers"]
         if count:
             estimate, low, high = self.precision
@@ -241,7 +266,11 @@ class Families(Sequence[Family]):
         elif self.pages < 2:
             notes.insert(0, "a family needs two pages")
         if by_hand := sum(not family.automatic for family in self._families):
+            if doubtful := len(self.doubtful):
+                notes.append(f"{doubtful} doubtful: rather chance than pages that say the same")
             notes.append(f"{by_hand} to look at before a merge: not likely enough, or of one form with other values")
+        for pair in self.contradictions:
+            notes.append(f"{pair.first} and {pair.second} were answered to be distinct; other answers join them")
         columns = ["pages", "cohesion", "likely", "medoid", "why"]
         right = frozenset(columns[:3])
         return Table(heading, columns, rows, notes, right=right, more=max(count - _SHOWN, 0))
@@ -283,7 +312,7 @@ class Families(Sequence[Family]):
         pairs = [_shown_pairs(members, medoid) for members, (medoid, _) in zip(chosen, medoids, strict=True)]
         self._known.look_at(pair for found in pairs for pair in found)
         built = [self._family(*parts) for parts in zip(chosen, medoids, pairs, strict=True)]
-        return tuple(sorted(built, key=lambda f: (-len(f), -round(f.cohesion, 9), f.members)))
+        return tuple(sorted(built, key=lambda f: (f.doubtful, -len(f), -round(f.cohesion, 9), f.members)))
 
     def _medoid(self, members: list[int]) -> tuple[int, float]:
         cosines = self._known.evidence.content_cosines(np.array(members))
@@ -327,8 +356,8 @@ def families(
     """Find the pages that say the same task again.
 
     Without answers the families are proposals: how broad a family is meant to be cannot be read off the pages, and a
-    field without any repetition still has its nearest pages. Ten to twenty answers to ``Families.borderline`` settle
-    most of it; five may make it worse.
+    field without any repetition still has its nearest pages: few of them are taken for families then, and these are
+    believed less. Ten to twenty answers to ``Families.borderline`` settle most of it.
 
     ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to
     3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, only pairs within blocks of at
@@ -347,20 +376,20 @@ def families(
 
     Raises:
         QueryError: There is not one row for each page, or a name comes twice.
-        EmbeddingFailed: A page has no usable vector.
+        EmbeddingFailed: A page has no usable vector, or what the model gave is no array of numbers.
     """
     settings = settings or Settings()
-    if len(vectors) != len(pages) or (titles is not None and len(titles) != len(pages)):
-        raise QueryError(f"{len(pages)} pages need as many vectors, there are {len(vectors)}.")
+    given = [rows_of(rows, model_code, len(pages)) for rows in (vectors, titles) if rows is not None]
     if len({page.name for page in pages}) < len(pages):
         raise QueryError("a page name comes twice: give each page once.")
     order = [i for i in sorted(range(len(pages)), key=lambda i: pages[i].name) if not pages[i].is_special]
     chosen = tuple(pages[i] for i in order)
-    content = _unit([vectors[i] for i in order], chosen)
+    content = unit_rows(given[0][order], chosen)
     if titles is not None:
-        head = _unit([titles[i] for i in order], chosen)
+        head = unit_rows(given[1][order], chosen)
     elif embedder is not None and chosen:
-        head = _unit(embedder.embed_documents([head_text(page) for page in chosen]), chosen)
+        made = embedder.embed_documents([head_text(page) for page in chosen])
+        head = unit_rows(rows_of(made, embedder.model_code, len(chosen)), chosen)
     else:
         head = content
     evidence = Evidence(chosen, content, head)
@@ -378,14 +407,3 @@ def families(
 def _numbered(reviews: Reviews, pages: Sequence[Page], numbers: dict[str, int]) -> dict[Pair, bool]:
     found = reviews.pairs(pages)
     return {(min(numbers[a], numbers[b]), max(numbers[a], numbers[b])): same for (a, b), same in found.items()}
-
-
-def _unit(given: FloatArray | Sequence[FloatArray], pages: Sequence[Page]) -> npt.NDArray[np.float64]:
-    if not pages:
-        return np.zeros((0, 1))
-    rows = np.asarray(given, dtype=np.float64).reshape(len(pages), -1)
-    lengths = np.linalg.norm(rows, axis=1)
-    for page, length in zip(pages, lengths, strict=True):
-        if not (np.isfinite(length) and length > 0):
-            raise EmbeddingFailed(f"{page.filename} has no usable vector: index the field anew with this model.")
-    return np.asarray(rows / lengths[:, None])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoryfield.curate.mergeplan import MergePlan
 
 _SHOWN = 20
+_EVEN = 0.5
 _LIKELY = 0.6  # of a family that is proposed for a merge; below, it is one to ask about
 
 
@@ -164,6 +165,11 @@ class Family(Sequence[str]):
         return tuple(pair for pair in self.pairs if pair.opposing and pair.answer is None)
 
     @property
+    def doubtful(self) -> bool:
+        """Whether the family is less likely right than not."""
+        return self.probability < _EVEN
+
+    @property
     def automatic(self) -> bool:
         """Whether a merge may be proposed unasked: likely, no pair of one form with other values, none of opposites."""
         unsure = any((pair.same_form or pair.opposite) and pair.answer is None for pair in self.pairs)
@@ -187,6 +193,7 @@ class Family(Sequence[str]):
             "probability": round(self.probability, 4),
             "why": self.why,
             "automatic": self.automatic,
+            "doubtful": self.doubtful,
             "pairs": [pair.to_dict() for pair in self.pairs],
         }
 
@@ -197,6 +204,8 @@ class Family(Sequence[str]):
         ]
         notes = [f"why: {self.why}"]
         notes += [f"look at {p.first} and {p.second}: {'; '.join(map(str, p.opposing))}" for p in self.cautions[:3]]
+        if self.doubtful:
+            notes.insert(0, "doubtful: rather chance than pages that say the same")
         heading = f"family of {len(self)} pages, cohesion {self.cohesion:.2f}, {self.probability:.0%} likely"
         return Table(heading, ["page", "title", ""], rows[:_SHOWN], notes, more=max(len(rows) - _SHOWN, 0))
 

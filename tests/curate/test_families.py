@@ -212,6 +212,51 @@ def test_yes_answers_hold_a_group_together_against_a_no() -> None:
     family = found.of("gas")
     assert family is not None and {"gas", "keys", "slip"} <= set(family)  # the contradiction is shown, not hidden
     assert found.evidence("gas", "slip").answer is False
+    assert [(pair.first, pair.second) for pair in found.contradictions] == [("gas", "slip")]
+    assert "gas and slip were answered to be distinct" in repr(found)
+    solved = found.review("gas", "keys", same=False)
+    assert solved.contradictions == () and solved.of("gas") is None
+
+
+def test_the_medoid_is_the_member_nearest_to_the_others() -> None:
+    """Three pages of one text, of which one lies between the other two."""
+    pages = [*_field(), *(_page(f"again-{n}", "Slip", _TOPICS["slip"]) for n in range(2))]
+    angle = np.deg2rad([0.0, 25.0, 12.0])
+    rows = np.eye(len(pages), 16)
+    rows[[0, 8, 9]] = 0
+    rows[[0, 8, 9], 0], rows[[0, 8, 9], 1] = np.cos(angle), np.sin(angle)
+    rows[1, 1], rows[1, 15] = 0, 1
+    family = families(pages, rows, model_code="m")[0]
+    assert set(family) == {"slip", "again-0", "again-1"} and family.medoid == "again-1"
+    cosines = [np.cos(angle[0] - angle[1]), np.cos(angle[0] - angle[2]), np.cos(angle[1] - angle[2])]
+    assert family.cohesion == pytest.approx(np.mean(cosines), abs=1e-6)
+
+
+def test_two_equal_pages_are_a_family_and_one_page_is_none() -> None:
+    pages = [_page("a", "Slip", _TOPICS["slip"]), _page("b", "Slip", _TOPICS["slip"])]
+    assert _sets(_found(pages)) == [("a", "b")] and _found(pages)[0].medoid == "a"
+    assert _sets(_found(pages[:1])) == [] == _sets(_found([]))
+    same = families(pages, np.ones((2, 1)), model_code="m")
+    assert _sets(same) == [("a", "b")]
+
+
+def test_a_field_without_repetition_has_no_families_to_believe() -> None:
+    """Pages on eight subjects, twelve on each, that share some of its words and say twelve things."""
+    random = np.random.default_rng(5)
+    subjects = [[f"s{number}w{i}" for i in range(40)] for number in range(8)]
+    pages = []
+    for number in range(96):
+        words = [*random.choice(subjects[number % 8], 25), *(f"own{number}x{i}" for i in range(60))]
+        pages.append(_page(f"page-{number:02}", " ".join(words[:4]), " ".join(random.permutation(words))))
+    found = _found(pages)
+    believed = [family for family in found if not family.doubtful]
+    assert len(believed) <= 2 and not any(family.automatic for family in found.doubtful)
+    assert found.precision.estimate < 0.6 or not found
+    said = [_page(f"again-{n:02}", pages[n].title, pages[n].body + " so it was") for n in range(20)]
+    repeated = _found([*pages, *said])
+    right = [f for f in repeated if {name[-2:] for name in f} == {f.medoid[-2:]}]
+    assert len(right) == 20 and not any(family.doubtful for family in right)
+    assert repeated.precision.estimate > 0.6
 
 
 def test_rethreshold_joins_more_or_less() -> None:
@@ -230,9 +275,15 @@ def test_senseless_input_is_refused() -> None:
         families(pages, rows[:2], model_code="m")
     with pytest.raises(QueryError, match="twice"):
         families([pages[0], pages[0]], rows[:2], model_code="m")
-    rows[2] = 0
-    with pytest.raises(EmbeddingFailed, match=r"paint\.md"):
-        families(pages, rows, model_code="m")
+    for wrong in (0.0, np.nan, np.inf):
+        rows[2] = wrong
+        with pytest.raises(EmbeddingFailed, match=r"paint\.md"):
+            families(pages, rows, model_code="m")
+    for strange in (rows.astype(str), rows.astype(complex), [*rows[1:].tolist(), [1.0]]):
+        with pytest.raises(EmbeddingFailed, match="a-model"):
+            families(pages, strange, model_code="a-model")
+    with pytest.raises(EmbeddingFailed, match="shape"):
+        families(pages, np.ones(len(pages)), model_code="m")
     found = _found(pages)
     with pytest.raises(PageNotFound, match="nowhere"):
         found.review("slip", "nowhere", same=True)
