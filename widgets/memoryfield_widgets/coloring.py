@@ -16,9 +16,9 @@ from memoryfield_widgets.state import State
 
 # What can be chosen besides the frontmatter keys, and what the menu calls it.
 CHOICES = {
-    "auto": "by question, else region",
+    "auto": "question, else region",
     "none": "one colour",
-    "similarity": "similarity to the question",
+    "similarity": "similarity to question",
     "region": "region of the map",
     "family": "family",
     "created": "created",
@@ -123,4 +123,11 @@ def _regions(names: Sequence[str], labels: Sequence[Label]) -> palette.Coloring:
         texts.append(text)
     region = {name: text for label, text in zip(coarse, texts, strict=True) for name in label.names}
     values = [region.get(name) for name in names]
-    return palette.categories("region", "region", values, order=texts[: len(palette.COLORS)], missing="between regions")
+    return palette.categories(
+        "region",
+        "region",
+        values,
+        order=texts[: len(palette.COLORS)],
+        missing="between regions",
+        others="smaller regions",
+    )

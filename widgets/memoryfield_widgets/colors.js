@@ -56,7 +56,9 @@ export function valueColor(value, dark) {
   // the end that would vanish in the ground is left out
   const at = (dark ? 0.12 + 0.88 * share : 0.93 * (1 - share)) * (VIRIDIS.length - 1);
   const below = Math.min(Math.floor(at), VIRIDIS.length - 2);
-  return VIRIDIS[below].map((low, i) => low + (VIRIDIS[below + 1][i] - low) * (at - below));
+  const color = VIRIDIS[below].map((low, i) => low + (VIRIDIS[below + 1][i] - low) * (at - below));
+  // on white a bright yellow would shout: low values fade towards grey
+  return dark ? color : color.map((part) => part + (205 - part) * 0.5 * (1 - share));
 }
 
 /** Returns the outline of a shape as the `d` of an SVG path around a point. */

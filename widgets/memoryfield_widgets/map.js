@@ -76,7 +76,12 @@ class MapView {
     this.below = element("canvas", { class: "mf-map-below", "aria-hidden": "true" });
     this.above = element("canvas", { class: "mf-map-above", "aria-hidden": "true" });
     this.card = element("div", { class: "mf-card", hidden: true, "aria-hidden": "true" });
-    this.legend = element("details", { class: "mf-legend", open: true, hidden: true });
+    this.legend = element("details", {
+      class: "mf-legend",
+      open: true,
+      hidden: true,
+      on: { click: () => (this.choseLegend = true) },
+    });
     this.hint = element("p", { class: "mf-map-hint", hidden: true });
     this.empty = element("p", { class: "mf-map-empty", text: "Placing the pages…" });
     const help = element("p", {
@@ -100,6 +105,7 @@ class MapView {
       this.canvas,
       this.above,
       this.legend,
+      this.zoomBar(),
       this.card,
       this.hint,
       this.empty,
@@ -118,11 +124,9 @@ class MapView {
       }),
     );
     this.colorBy = element("select", {
-      id: uniqueId("mf-color"),
       on: { change: () => tell(this.model, "color", { by: this.colorBy.value }) },
     });
     this.layoutBy = element("select", {
-      id: uniqueId("mf-layout"),
       on: { change: () => tell(this.model, "layout", { method: this.layoutBy.value }) },
     });
     const toggle = (text, title, what) =>
@@ -152,16 +156,8 @@ class MapView {
       { class: "mf-map-bar mf-row" },
       group("Tool", ...this.tools),
       group("Show", ...this.toggles),
-      element("label", { for: this.colorBy.id, text: "Colour" }),
-      this.colorBy,
-      element("label", { for: this.layoutBy.id, text: "Layout" }),
-      this.layoutBy,
-      group(
-        "Zoom",
-        element("button", { type: "button", text: "+", "aria-label": "Zoom in", on: { click: () => this.zoom(1.5) } }),
-        element("button", { type: "button", text: "−", "aria-label": "Zoom out", on: { click: () => this.zoom(1 / 1.5) } }),
-        button("Show all", "Show the whole map (key 0)", () => this.showAll()),
-      ),
+      element("label", { class: "mf-row" }, "Colour", this.colorBy),
+      element("label", { class: "mf-row" }, "Layout", this.layoutBy),
     );
     this.list = new PageList({
       open: (row) => this.openPage(row),
@@ -176,7 +172,8 @@ class MapView {
     });
     this.chosen = element("span", { class: "mf-chosen" });
     this.clearButton = button("Clear", "Select nothing (key Escape)", () => this.select([], "replace"));
-    this.zoomButton = button("Zoom to it", "Show the selected pages", () => this.showRows([...this.selection]));
+    this.zoomButton = button("Zoom", "Zoom in on the selected pages", () => this.showRows([...this.selection]));
+    this.clearButton.hidden = this.zoomButton.hidden = true;
     const side = element(
       "div",
       { class: "mf-map-side" },
@@ -188,6 +185,18 @@ class MapView {
     this.caption = element("p", { class: "mf-map-caption mf-soft" });
     root.append(bar, element("div", { class: "mf-map-body" }, this.stage, side), this.caption, help);
     root.memorymap = this; // for tests, and for the curious
+  }
+
+  zoomBar() {
+    const button = (text, label, title, click) =>
+      element("button", { type: "button", text, title, "aria-label": label, on: { click } });
+    return element(
+      "div",
+      { class: "mf-zoom", role: "group", "aria-label": "Zoom" },
+      button("+", "Zoom in", "Zoom in (key +)", () => this.zoom(1.5)),
+      button("−", "Zoom out", "Zoom out (key −)", () => this.zoom(1 / 1.5)),
+      button("All", "Show all", "Show the whole map (key 0)", () => this.showAll()),
+    );
   }
 
   connect() {
@@ -418,7 +427,7 @@ class MapView {
     const tool = event.button === 1 ? "move" : this.tool;
     this.drag = { tool, how, last: [left, top], first: [left, top], points: [left, top], far: false };
     this.stage.setPointerCapture(event.pointerId);
-    this.stage.focus({ preventScroll: true });
+    this.stage.focus({ preventScroll: true, focusVisible: false });
     event.preventDefault();
   }
 
@@ -553,6 +562,8 @@ class MapView {
     const height = this.stage.clientHeight;
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
     if (!width || !height) return;
+    // in a small map the legend would cover the points
+    if (!this.choseLegend) this.legend.open = width >= 560;
     this.size = { width, height, ratio };
     for (const canvas of [this.canvas, this.below, this.above]) {
       canvas.width = Math.round(width * ratio);

@@ -36,7 +36,7 @@ _HITS = 50
 _QUICK_EMBEDDING = 32  # pages to embed for which nobody needs to be told to wait
 _VERSIONS = 8  # earlier layouts whose rows are still understood
 _TWIN_WAITS = 1.0  # seconds that the static picture waits for the first layout
-_PAIRS_FROM = (0.95, 0.9, 0.85, 0.8, 0.7)  # cosines that are tried, until there are pairs for a tenth of the pages
+_PAIRS_FROM = (0.95, 0.9, 0.85, 0.8, 0.7)  # cosines that are tried, until there are some pairs
 
 
 class _ToEmbed(Exception):
@@ -366,7 +366,7 @@ class MemoryMap(Panel):
             self._pairs = (b"", b"")
             self._tell_pairs()
             return
-        most = max(len(self._row), 50)
+        most = max(len(self._row) // 3, 30)
 
         def work(job: Job) -> Any:
             for threshold in _PAIRS_FROM:
@@ -374,7 +374,7 @@ class MemoryMap(Panel):
                 found = self.field.near_duplicates(
                     threshold, model=self.state.model, recipe=self.state.recipe, progress=job.progress
                 )
-                if len(found) * 10 >= most:
+                if len(found) * 5 >= most:
                     break
             return found[:most]
 
@@ -524,8 +524,8 @@ class MemoryMap(Panel):
             "version": content["version"],
             "row": content["row"],
             "summary": facts.summaries[row][:400],
-            "created": facts.created[row][:40],
-            "updated": facts.updated[row][:40],
+            "created": facts.created[row].replace("T", " ")[:16],
+            "updated": facts.updated[row].replace("T", " ")[:16],
             "family": f"with {len(family) - 1} more" if len(family) > 1 else "",
             "bytes": f"{facts.sizes[row]:,}",
         }

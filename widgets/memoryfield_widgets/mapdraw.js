@@ -67,10 +67,12 @@ export function labelsAt(labels, zoom) {
 }
 
 function haloText(context, text, x, y, ground, color) {
-  context.lineWidth = 4;
+  context.lineWidth = 3.5;
   context.strokeStyle = ground;
   context.lineJoin = "round";
+  context.globalAlpha = 0.85; // the points below a word can still be seen
   context.strokeText(text, x, y);
+  context.globalAlpha = 1;
   context.fillStyle = color;
   context.fillText(text, x, y);
 }

@@ -55,6 +55,7 @@ export function looks(coloring, row, dark, plain) {
 /** Returns in words what a row's colour says. */
 export function colorWords(coloring, row) {
   if (coloring.scale === "categories") {
+    if (coloring.colors[row] === MISSING) return "";
     const entry = coloring.legend.find((one) => one.color === coloring.colors[row] && one.shape === coloring.shapes[row]);
     return entry ? `${coloring.title}: ${entry.text}` : "";
   }

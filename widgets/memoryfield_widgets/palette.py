@@ -84,7 +84,13 @@ class Coloring:
 
 
 def categories(
-    by: str, title: str, values: Sequence[str | None], *, order: Sequence[str] | None = None, missing: str = "none"
+    by: str,
+    title: str,
+    values: Sequence[str | None],
+    *,
+    order: Sequence[str] | None = None,
+    missing: str = "none",
+    others: str = "other values",
 ) -> Coloring:
     """Return colours for values that name groups: the most frequent eight, or as many as *order* names.
 
@@ -94,6 +100,7 @@ def categories(
         values: One for each page, None where there is none.
         order: The values that get a colour, first to last; by default the most frequent.
         missing: What the legend calls pages without a value.
+        others: What it calls the values without a colour of their own.
     """
     counts = Counter(value for value in values if value is not None)
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
@@ -106,10 +113,10 @@ def categories(
         if value is not None:
             colors[row], shapes[row] = looks.get(value, (MISSING, RING))
     entries = [Entry(value[:60], *looks[value], counts[value]) for value in chosen]
-    others = len(counts) - len(chosen)
-    if others:
+    more = len(counts) - len(chosen)
+    if more:
         rest = sum(counts[value] for value in ranked if value not in looks)
-        entries.append(Entry(f"{others} other {'value' if others == 1 else 'values'}", MISSING, RING, rest))
+        entries.append(Entry(f"{more:,} {others}", MISSING, RING, rest))
     without = len(values) - sum(counts.values())
     if without:
         entries.append(Entry(missing, MISSING, 0, without))

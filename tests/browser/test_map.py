@@ -1,0 +1,244 @@
+"""The map in JupyterLab: by mouse, by keyboard, from Python."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+MODEL = "hashing-1024"
+
+OPEN = """
+import memoryfield as mf
+from memoryfield_widgets import MemoryMap, State
+field = mf.open_field({path!r}, model={model!r})
+state = State.of(field)
+map = MemoryMap(field)
+map
+"""
+
+
+def opened(notebook: Any, path: Path, *cells: str, **options: Any) -> Any:
+    """Open a notebook with a map of a field and wait until it is drawn in full."""
+    book = notebook(OPEN.format(path=str(path), model=MODEL), *cells, **options)
+    book.page.locator(".mf-map[data-painted]").wait_for()
+    book.until("map.wait(0.01) and map.positions.method == 'umap' and len(map.labels) > 0")
+    settled(book)
+    return book
+
+
+def settled(book: Any) -> None:
+    """Wait until the view shows what Python has, and nothing moves any more."""
+    version = book.ask("map._version")
+    book.page.wait_for_function(
+        "(version) => { const map = document.querySelector('.mf-map').memorymap;"
+        " return map.points.version === version && map.moved >= 1 && map.names.length > 0 && !map.frame; }",
+        arg=version,
+    )
+
+
+def place(book: Any, name: str) -> tuple[float, float]:
+    """Return where a page is on the screen."""
+    book.page.locator(".mf-map-stage").scroll_into_view_if_needed()
+    x, y = book.page.evaluate("(name) => document.querySelector('.mf-map').memorymap.screenOf(name)", name)
+    return x, y
+
+
+def drag_around(book: Any, points: list[tuple[float, float]]) -> None:
+    mouse = book.page.mouse
+    mouse.move(*points[0])
+    mouse.down()
+    for point in points[1:]:
+        mouse.move(*point)
+    mouse.up()
+
+
+def ring(center: tuple[float, float], radius: float, steps: int = 14) -> list[tuple[float, float]]:
+    turns = [2 * math.pi * i / steps for i in range(steps)]
+    return [(center[0] + radius * math.cos(t), center[1] + radius * math.sin(t)) for t in turns]
+
+
+def tool(book: Any, name: str) -> None:
+    book.page.get_by_role("group", name="Tool").get_by_role("button", name=name).click()
+
+
+def test_look_hover_click_and_colour(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy)
+    page = book.page
+    map_ = page.locator(".mf-map")
+    assert map_.get_attribute("data-count") == "179"  # all but index
+    book.shot("map-light", map_)
+
+    # the card shows what the page says, and nothing of it is markup
+    x, y = place(book, "travel-lift-cold-start")
+    page.mouse.move(x - 30, y)
+    page.mouse.move(x, y)
+    card = page.locator(".mf-card")
+    page.locator(".mf-card:visible").get_by_text("bytes").wait_for()
+    pointed = page.locator(".mf-map-stage").get_attribute("data-pointed")
+    assert card.locator("strong").inner_text() == book.ask(f"field.read({pointed!r}).title")
+    book.shot("map-hover", map_)
+
+    page.mouse.click(x, y)
+    book.until("state.active", pointed)
+    page.locator(f".mf-option.mf-open[data-name='{pointed}']").wait_for()
+
+    # a question recolours the map and numbers its hits
+    book.do("state.ask('the boat hoist will not pick up on a frosty morning', delay=0)")
+    page.locator(".mf-map[data-color='similarity'][data-hits='10']").wait_for()
+    page.locator(".mf-legend").get_by_text("similarity to").wait_for()
+    assert page.locator(".mf-option").first.locator(".mf-rank").inner_text() == "1"
+    page.mouse.move(5, 5)
+    book.shot("map-search-light", map_)
+    book.theme(dark=True)
+    settled(book)
+    book.shot("map-search-dark", map_)
+
+    # families and near pairs on demand
+    page.get_by_role("group", name="Show").get_by_role("button", name="Families").click()
+    page.get_by_role("group", name="Show").get_by_role("button", name="Near pairs").click()
+    page.wait_for_function(
+        "() => { const m = document.querySelector('.mf-map').memorymap;"
+        " return m.hulls.length > 3 && m.edges.rows.length > 10; }"
+    )
+    book.do("state.ask('', delay=0); map.color_by = 'family'")
+    page.locator(".mf-map[data-color='family']").wait_for()
+    settled(book)
+    book.shot("map-families-dark", map_)
+    book.theme(dark=False)
+    settled(book)
+    book.shot("map-families-light", map_)
+    assert book.ask("state.error") == ""
+    assert len(book.ask("[entry.text for entry in map.legend]")) > 3
+
+
+def test_narrow_and_wide(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy, size=(800, 1000))
+    map_ = book.page.locator(".mf-map")
+    assert book.page.evaluate(
+        "document.querySelector('.mf-map').scrollWidth <= document.querySelector('.mf-map').clientWidth"
+    )
+    book.shot("map-800", map_)
+    book.page.set_viewport_size({"width": 2000, "height": 1100})
+    settled(book)
+    book.shot("map-2000", map_)
+
+
+def test_a_hundred_selections_each_way(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy)
+    page = book.page
+    book.do("log = []; state.follow(lambda changed: log.append(len(state.selected)), 'selected')")
+
+    # lassos and boxes from the browser, one after the other without a pause: each arrives, with the right pages
+    box = page.locator(".mf-map-above").bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    shown: list[int] = []
+    for turn in range(50):
+        tool(book, "Lasso" if turn % 2 else "Box")
+        radius = 60 + 2 * turn
+        if turn % 2:
+            drag_around(book, ring(middle, radius))
+        else:
+            left, top = middle[0] - radius, middle[1] - radius
+            drag_around(book, [(left, top), (middle[0], middle[1]), (left + 2 * radius, top + 2 * radius)])
+        shown.append(int(page.locator(".mf-map").get_attribute("data-selected")))
+    view = page.evaluate("document.querySelector('.mf-map').memorymap.id")
+    page.locator(f".mf-map[data-answered='{view}:50']").wait_for()
+    changes = [number for turn, number in enumerate(shown) if turn == 0 or number != shown[turn - 1]]
+    heard = book.ask("log")
+    assert len(shown) == 50 and min(shown) > 0
+    assert [n for i, n in enumerate(heard) if i == 0 or n != heard[i - 1]] == changes
+    assert book.ask("len(map.selected)") == shown[-1]
+
+    # and by Python, 50 ms apart: each is drawn
+    page.evaluate(
+        """() => {
+          const map = document.querySelector('.mf-map').memorymap;
+          window.drawn = [];
+          const show = map.showSelection.bind(map);
+          map.showSelection = (rows) => {
+            show(rows);
+            window.drawn.push([...rows].map((row) => map.names[row]).join());
+          };
+        }"""
+    )
+    book.do(
+        "import time\n"
+        "names = list(map.positions.names[20:120])\n"
+        "for name in names:\n"
+        "    map.select(name)\n"
+        "    time.sleep(0.05)"
+    )
+    page.wait_for_function("() => window.drawn.length >= 100")
+    assert page.evaluate("window.drawn") == book.ask("names")
+    assert book.ask("map.selected") == [book.ask("names")[-1]]
+
+    # 50 clicks with Shift in the list's and the map's way, at 50 ms in the page's own clock
+    page.evaluate(
+        """async () => {
+          const map = document.querySelector('.mf-map').memorymap;
+          map.select([], 'replace');
+          for (let row = 0; row < 100; row++) {
+            map.select([row], 'add');
+            await new Promise((done) => setTimeout(done, 50));
+          }
+        }"""
+    )
+    book.until("len(map.selected)", 100)
+    assert book.ask("map.selected") == book.ask("list(map.positions.names[:100])")
+    assert book.ask("state.error") == ""
+
+
+def test_shift_adds_alt_removes_and_the_keyboard_does_all(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy, reduced=True)
+    page = book.page
+    tool(book, "Box")
+    box = page.locator(".mf-map-above").bounding_box()
+    left, top, wide, high = box["x"] + 2, box["y"] + 40, box["width"] - 4, box["height"] - 44
+
+    def drag(a: float, b: float, key: str | None = None) -> int:
+        if key:
+            page.keyboard.down(key)
+        drag_around(book, [(left + a * wide, top), (left + 0.5 * wide, top + 9), (left + b * wide, top + high)])
+        if key:
+            page.keyboard.up(key)
+        return int(page.locator(".mf-map").get_attribute("data-selected"))
+
+    first = drag(0.3, 0.5)
+    both = drag(0.5, 0.7, "Shift")
+    assert 0 < first < both
+    assert drag(0.3, 0.5, "Alt") == both - first
+    book.until("len(map.selected)", both - first)
+    book.shot("map-selected", page.locator(".mf-map"))
+
+    # by keyboard only: from the map to the list, to a page, its selection, and back
+    stage = page.locator(".mf-map-stage")
+    stage.focus()
+    before = page.evaluate("document.querySelector('.mf-map').memorymap.view")
+    for key in ("ArrowLeft", "+", "+"):
+        page.keyboard.press(key)
+    after = page.evaluate("document.querySelector('.mf-map').memorymap.view")
+    assert after["scale"] > 2 * before["scale"] and after["x"] < before["x"]
+    page.keyboard.press("0")
+    assert page.evaluate("document.querySelector('.mf-map').memorymap.view") == before
+    page.keyboard.press("Escape")
+    book.until("len(map.selected)", 0)
+    page.get_by_label("Filter the list of pages").focus()
+    page.keyboard.type("hoist")
+    page.keyboard.press("Tab")
+    listed = page.locator(".mf-option")
+    names = [option.get_attribute("data-name") for option in listed.all()]
+    assert 1 < len(names) < 20
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    book.until("state.active", names[1])
+    page.keyboard.press(" ")
+    book.until("list(map.selected)", [names[1]])
+    assert listed.nth(1).get_attribute("aria-selected") == "true"
+    assert listed.nth(1).get_attribute("aria-setsize") == str(len(names))
+    assert page.locator(".mf-list").get_attribute("aria-activedescendant") == listed.nth(1).get_attribute("id")
+    page.keyboard.press("Control+a")
+    book.until("sorted(map.selected)", sorted(names))
+    # nothing of all this reached the notebook
+    assert page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") == 1
+    assert book.ask("state.error") == ""

@@ -1,0 +1,168 @@
+// Pure functions of the map's scripts. Run by test_map_scripts.py:  node --test map_scripts.test.mjs
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const at = new URL(`file://${process.env.WIDGETS}/`);
+const geometry = await import(new URL("geometry.js", at));
+const colors = await import(new URL("colors.js", at));
+const list = await import(new URL("maplist.js", at));
+const panel = await import(new URL("panel.js", at));
+const status = await import(new URL("status.js", at));
+const map = await import(new URL("map.js", at));
+const draw = await import(new URL("mapdraw.js", at));
+
+const square = new Float32Array([0, 0, 1, 0, 1, 1, 0, 1, 0.5, 0.5]);
+
+test("a view shows its box, and places go both ways", () => {
+  const view = geometry.fit(geometry.bounds(square), 640, 480, 40);
+  assert.equal(view.scale, 400);
+  const [left, top] = geometry.toScreen(view, 640, 480, 1, 1);
+  assert.deepEqual([left, top], [520, 40]);
+  assert.deepEqual(geometry.toMap(view, 640, 480, left, top), [1, 1]);
+});
+
+test("a map of one page, or of none, has a view", () => {
+  for (const xy of [new Float32Array([3, 4]), new Float32Array()]) {
+    const view = geometry.fit(geometry.bounds(xy), 300, 200);
+    assert.ok(Number.isFinite(view.scale) && view.scale > 0);
+  }
+});
+
+test("zooming keeps what is under the pointer, and stays between its limits", () => {
+  const view = { x: 0.2, y: 0.3, scale: 100 };
+  const before = geometry.toMap(view, 640, 480, 100, 50);
+  const after = geometry.toMap(geometry.zoomed(view, 640, 480, 100, 50, 3), 640, 480, 100, 50);
+  assert.ok(Math.abs(before[0] - after[0]) < 1e-9 && Math.abs(before[1] - after[1]) < 1e-9);
+  assert.equal(geometry.zoomed(view, 640, 480, 0, 0, 1e9, [10, 500]).scale, 500);
+});
+
+test("a lasso takes what is inside, also when it is no convex shape", () => {
+  const arrow = [-0.2, -0.2, 1.6, -0.2, 0.4, 0.4, -0.2, 1.6];
+  assert.deepEqual(geometry.rowsInPolygon(square, arrow), [0, 1, 3]);
+  assert.deepEqual(geometry.rowsInPolygon(square, [0, 0, 1, 1]), []);
+});
+
+test("a box takes its edges", () => {
+  assert.deepEqual(geometry.rowsInBox(square, { left: 0, bottom: 0, right: 0.5, top: 1 }), [0, 3, 4]);
+});
+
+test("selections are replaced, added to, taken from", () => {
+  assert.deepEqual([...geometry.combined(new Set([1, 2]), [2, 3], "replace")], [2, 3]);
+  assert.deepEqual([...geometry.combined(new Set([1, 2]), [2, 3], "add")], [1, 2, 3]);
+  assert.deepEqual([...geometry.combined(new Set([1, 2]), [2, 3], "remove")], [1]);
+});
+
+test("the grid finds the same nearest point as looking at all", () => {
+  let seed = 7;
+  const random = () => ((seed = (seed * 16807) % 2147483647) / 2147483647);
+  const xy = Float32Array.from({ length: 2000 }, random);
+  const grid = new geometry.Grid(xy);
+  for (let turn = 0; turn < 200; turn++) {
+    const [x, y] = [random() * 1.2 - 0.1, random() * 1.2 - 0.1];
+    let best = -1;
+    let least = 0.05 ** 2;
+    for (let row = 0; row < 1000; row++) {
+      const square = (xy[2 * row] - x) ** 2 + (xy[2 * row + 1] - y) ** 2;
+      if (square < least) [least, best] = [square, row];
+    }
+    assert.equal(grid.nearest(x, y, 0.05), best);
+  }
+  assert.equal(new geometry.Grid(new Float32Array()).nearest(0, 0, 1), -1);
+});
+
+test("a hull goes around its points", () => {
+  const around = geometry.hull(square, [0, 1, 2, 3, 4]);
+  assert.equal(around.length, 8);
+  assert.ok(!around.includes(0.5));
+  const padded = draw.paddedHull([[0, 0]], 10);
+  assert.equal(padded.length, 32);
+});
+
+test("labels that overlap give way to those before them", () => {
+  const label = (left, top) => ({ left, top, width: 50, height: 12 });
+  assert.deepEqual(geometry.withoutOverlap([label(0, 0), label(40, 4), label(80, 0), label(0, 30)]), [0, 2, 3]);
+});
+
+test("labels: coarse from afar, fine nearby, and never none", () => {
+  const coarse = { level: 1 };
+  const fine = { level: 2 };
+  assert.deepEqual(draw.labelsAt([coarse, fine], 1), [coarse]);
+  assert.deepEqual(draw.labelsAt([coarse, fine], 5), [fine]);
+  assert.deepEqual(draw.labelsAt([coarse], 5), [coarse]);
+});
+
+test("colours: high values stand out, missing ones are grey, categories differ", () => {
+  const light = (color) => 0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2];
+  assert.ok(light(colors.valueColor(1, false)) < light(colors.valueColor(0, false)));
+  assert.ok(light(colors.valueColor(1, true)) > light(colors.valueColor(0, true)));
+  assert.deepEqual(colors.valueColor(NaN, false), colors.categoryColor(colors.MISSING, false));
+  for (const dark of [false, true]) {
+    const all = Array.from({ length: 8 }, (_, i) => colors.css(colors.categoryColor(i, dark)));
+    assert.equal(new Set(all).size, 8);
+  }
+  const paths = colors.SHAPES.map((_, i) => colors.shapePath(i, 5));
+  assert.equal(new Set(paths).size, colors.SHAPES.length);
+  assert.ok(paths.every((path) => /^M[-\d.e ]+[aL]/.test(path)));
+});
+
+test("the list: hits first, then titles; a filter wants all words", () => {
+  const titles = ["Winch", "anchor", "Rope and winch"];
+  const names = ["w", "a", "r"];
+  const order = list.listOrder(titles, [2]);
+  assert.deepEqual(order, [2, 1, 0]);
+  assert.deepEqual(list.filteredOrder(order, titles, names, "winch"), [2, 0]);
+  assert.deepEqual(list.filteredOrder(order, titles, names, "WINCH rope"), [2]);
+  assert.deepEqual(list.filteredOrder(order, titles, names, " "), order);
+});
+
+test("what a colour says in words", () => {
+  const coloring = {
+    scale: "categories",
+    title: "status",
+    colors: new Uint8Array([0, 255]),
+    shapes: new Uint8Array([1, 0]),
+    legend: [{ text: "done", color: 0, shape: 1 }],
+  };
+  assert.equal(list.colorWords(coloring, 0), "status: done");
+  assert.equal(list.colorWords(coloring, 1), "");
+  const scale = { scale: "sequence", title: "similarity", values: new Float32Array([0.5, NaN]), low: 0.2, high: 0.6 };
+  assert.equal(list.colorWords(scale, 0), "similarity: 0.40");
+  assert.equal(list.colorWords(scale, 1), "");
+});
+
+test("a movement begins where a page was, and a new page where it ends", () => {
+  const goal = new Float32Array([9, 9, 8, 8]);
+  assert.deepEqual([...map.startOf(goal, new Float32Array([1, 2]), new Int32Array([-1, 0]))], [9, 9, 1, 2]);
+  assert.deepEqual([...map.startOf(goal, new Float32Array([1, 2, 3, 4]), null)], [1, 2, 3, 4]);
+  assert.equal(geometry.eased(0), 0);
+  assert.equal(geometry.eased(1), 1);
+});
+
+test("a message's buffer may begin anywhere", () => {
+  const bytes = new Uint8Array(13);
+  new DataView(bytes.buffer).setFloat32(5, 1.5, true);
+  assert.deepEqual([...map.typed(Float32Array, new DataView(bytes.buffer, 5, 8))], [1.5, 0]);
+});
+
+test("points are smaller where there are many, and never vanish", () => {
+  assert.ok(geometry.radiusOf(100, 1) > geometry.radiusOf(100_000, 1));
+  assert.ok(geometry.radiusOf(10_000_000, 0.01) > 1);
+});
+
+test("words of the status line", () => {
+  assert.equal(panel.duration(0.2), "1 second");
+  assert.equal(panel.duration(119), "2 minutes");
+  assert.equal(panel.duration(NaN), "");
+  assert.equal(panel.count(1, "page"), "1 page");
+  assert.equal(panel.count(1200, "page"), "1,200 pages");
+  const job = { title: "embedding", done: 5, total: 10, left: 12.2 };
+  assert.equal(status.jobWords(job), "embedding, 5 of 10 pages, about 12 seconds left");
+  assert.equal(status.jobWords({ title: "saving", done: 0, total: 0, left: null }), "saving");
+});
+
+test("dark grounds are told from light ones", () => {
+  assert.ok(panel.isDark("rgb(17, 19, 22)"));
+  assert.ok(!panel.isDark("rgb(255, 255, 255)"));
+  assert.ok(!panel.isDark("rgba(0, 0, 0, 0)"));
+  assert.ok(panel.isDark("color(srgb 0.1 0.1 0.1)"));
+});
