@@ -138,14 +138,14 @@ def test_hostile_pages_stay_text_and_a_stale_plan_says_so(notebook: Any, tmp_pat
     page = place / "slip.md"
     page.write_text(page.read_text() + "\nAnother hand.\n")
     panel.get_by_role("button", name="Apply the merge").click()
-    panel.get_by_text("slip.md was changed since the plan was made").wait_for()
+    panel.locator(".mf-desk-stale", has_text="slip.md was changed since the plan was made").wait_for()
     assert panel.get_by_role("button", name="Apply the merge").is_disabled()
     book.shot("families-stale-800", panel)
     panel.get_by_role("button", name="Make a new plan").first.click()
     panel.locator(".mf-diff").get_by_text("Another hand.").first.wait_for()
-    assert panel.get_by_text("slip.md was changed since").count() == 0
+    assert panel.locator(".mf-desk-stale").count() == 0
     assert panel.locator("img, script, a").count() == 0
-    panel.get_by_text("<img src=x").first.wait_for()
+    panel.locator(".mf-diff").get_by_text("<img src=x").first.wait_for()
     assert "owned" not in book.page.title()
     overflow = "el => el.scrollWidth - el.clientWidth"
     assert panel.evaluate(overflow) <= 0

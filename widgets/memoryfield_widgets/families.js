@@ -202,7 +202,7 @@ function makeList({ send }) {
       {},
       element("button", { type: "button", class: "mf-link", text: name, on: { click: () => send("open", { name }) } }),
       element("span", { class: "mf-soft", dir: "auto", text: group.titles[at] }),
-      name === group.medoid ? element("small", { text: "nearest to all others" }) : null,
+      name === group.medoid && group.size > 2 ? element("small", { text: "nearest to all others" }) : null,
     );
   }
 

@@ -26,7 +26,7 @@ _LONGEST_SHOWN = 20_000  # characters of a page; the rest is counted
 _MOST_GROUPS = 200  # families in the list
 _MOST_NAMES = 50  # names of one family in the list
 _AHEAD = 10  # questions that are looked up at once
-_QUICK = 0.5  # seconds that one waits for the families after an answer, for the sake of a better next question
+_QUICK = 0.5  # seconds to wait for the families after an answer, for the sake of a better next question
 
 # Pairs of which somebody was not sure, by field; they are not asked again while the process lives.
 _unsure: dict[str, set[Names]] = {}
@@ -70,6 +70,7 @@ class FamilyReview(Panel):
         self._given: dict[Names, Answer] = {}
         self._skipped: list[Names] = []
         self._pending: list[tuple[Names, bool | None]] = []
+        self._queue: tuple[Any, list[Names]] = (None, [])  # families, and what they would ask next
         self._took = 0.0  # seconds of the last look at the families after an answer
         self._kind = f"families {self.model_id}"
         self.follow(self._follow, "revision", "model", "selected")
@@ -134,20 +135,30 @@ class FamilyReview(Panel):
 
     def _learn(self, _job: Job) -> None:
         """Give the families the answers that wait; what is worked out here counts even if the job was cancelled."""
-        begun = time.monotonic()
-        with self._guard:
+        while True:
+            with self._guard:
+                if not self._pending:
+                    break
+                (pair, said), source = self._pending.pop(0), self.found
+            begun = time.monotonic()
             try:
-                while self._pending:
-                    pair, said = self._pending.pop(0)
-                    try:
-                        self.found = self.found.withdraw(*pair) if said is None else self.found.review(*pair, same=said)
-                    except Exception:
-                        del self._given[pair]  # it is not kept: asked again
-                        raise
-                    self._took = time.monotonic() - begun
-                    if pair == self.pair:
-                        self._advance()
-            finally:
+                found = source.withdraw(*pair) if said is None else source.review(*pair, same=said)
+            except Exception:
+                with self._guard:
+                    self._given.pop(pair, None)  # it is not kept: asked again
+                self._show_pair()
+                raise
+            best = self._asked_by(found)
+            with self._guard:
+                if self.found is not source:  # the pages changed meanwhile: the answer is for the newer families
+                    self._pending.insert(0, (pair, said))
+                    continue
+                self.found, self._queue = found, (found, best)
+                self._took = time.monotonic() - begun
+                advance = pair == self.pair
+                if advance:
+                    self._advance()
+            if advance:
                 self._show_pair()
         self._show()
 
@@ -186,9 +197,9 @@ class FamilyReview(Panel):
             self.pair = self._trail[self._at]
             return
         past = {*self._given, *self._aside, *self._skipped}
-        best = self.found.borderline(_AHEAD + len(past)) if self.found is not None else ()
-        names = [(pair.first, pair.second) for pair in best]
-        fresh = [pair for pair in names if pair not in past and pair != self.pair]
+        if self.pair is not None:
+            past.add(self.pair)
+        fresh = self._fresh(past)
         later = [pair for pair in self._skipped if pair not in self._given and pair not in self._aside]
         if fresh or later:
             chosen = fresh[0] if fresh else later[0]
@@ -197,6 +208,22 @@ class FamilyReview(Panel):
         else:
             self.pair = None
             self._at = len(self._trail)  # one behind the last, so that ``back`` returns to it
+
+    def _fresh(self, past: set[Names]) -> list[Names]:
+        """Return the best questions that are not *past*; looked up anew only when the families changed or all are."""
+        if self.found is None:
+            return []
+        source, names = self._queue
+        left = [pair for pair in names if pair not in past]
+        if source is not self.found or (names and not left):
+            self._queue = self.found, self._asked_by(self.found)
+            left = [pair for pair in self._queue[1] if pair not in past]
+        return left
+
+    def _asked_by(self, found: Any) -> list[Names]:
+        """Return what families would ask next, enough of it to have some left after what is set aside."""
+        past = len({*self._given, *self._aside, *self._skipped})
+        return [(pair.first, pair.second) for pair in found.borderline(_AHEAD + past)]
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

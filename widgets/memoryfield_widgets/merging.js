@@ -314,7 +314,7 @@ export function makeDesk({ send, say }) {
     } else if (held && !held.isConnected) {
       heading.focus({ preventScroll: true }); // its button went with its sentence
     }
-    say(`${heading.textContent}. ${plan.stale ? `Out of date: ${plan.stale}` : accountLine.textContent}`);
+    say(`${heading.textContent}. ${accountLine.textContent}`); // what is stale is an alert, which speaks for itself
     return true;
   }
 

@@ -1,7 +1,7 @@
 // Two maps of the same pages that lie over one another: one view for both, the same page lit in both, and lines that
 // say where pages moved. Used by models.js.
 import { element, reducedMotion } from "./panel.js";
-import { Grid, bounds, combined, eased, fit, radiusOf, rowsInBox, toMap, toScreen, zoomed } from "./geometry.js";
+import { Grid, bounds, combined, eased, fit, radiusOf, rowsInBox, toMap, toScreen, withoutOverlap, zoomed } from "./geometry.js";
 import { css, valueColor } from "./colors.js";
 import { makePainter } from "./paint.js";
 
@@ -10,6 +10,7 @@ const STILL = 5; // pixels that a pointer may move in a click
 const STEP = 60; // pixels of an arrow key
 const TRAVEL = 700; // milliseconds of a movement to another layout
 const DIAMOND = 2; // number of the shape in colors.js
+const FAINTEST = 0.2; // the colour of pages that did not change; below it points vanish in a light ground
 
 /** Returns the rows whose movement is drawn. */
 export function movingRows(mode, count, numbered, selection) {
@@ -22,6 +23,11 @@ export function movingRows(mode, count, numbered, selection) {
 export function groundOf(color) {
   const found = (color.match(/[\d.]+/g) ?? []).map(Number);
   return found.length >= 3 ? found.slice(0, 3) : [255, 255, 255];
+}
+
+/** Returns the colour of a page by the rank-biased overlap of its neighbours. */
+export function changeColor(rbo, dark) {
+  return valueColor(FAINTEST + (1 - FAINTEST) * (1 - rbo), dark);
 }
 
 /** Returns where the numbers of pages are written: beside their points, those that are changed most first. */
@@ -122,7 +128,7 @@ export class TwinMaps {
     const colors = new Uint8Array(3 * this.count);
     const shapes = new Uint8Array(this.count);
     const sizes = new Float32Array(this.count).fill(1);
-    for (let row = 0; row < this.count; row++) colors.set(valueColor(1 - this.rbo[row], this.dark).map(Math.round), 3 * row);
+    for (let row = 0; row < this.count; row++) colors.set(changeColor(this.rbo[row], this.dark).map(Math.round), 3 * row);
     for (const row of this.numbered) {
       shapes[row] = DIAMOND;
       sizes[row] = 1.35;
@@ -297,8 +303,10 @@ export class TwinMaps {
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineJoin = "round";
-    for (let i = this.numbered.length - 1; i >= 0; i--) {
-      const [x, y] = besideOf(this.at(side, this.numbered[i]), look.radius);
+    const places = this.numbered.map((row) => besideOf(this.at(side, row), look.radius));
+    const boxes = places.map(([x, y], i) => ({ left: x - 4 * String(i + 1).length, top: y - 6, width: 8 * String(i + 1).length, height: 12 }));
+    for (const i of withoutOverlap(boxes, 0)) {
+      const [x, y] = places[i];
       context.lineWidth = 3.5;
       context.strokeStyle = look.ground;
       context.strokeText(String(i + 1), x, y);
