@@ -30,7 +30,9 @@ def field_weight(ratio: float) -> float:
 
 
 def question_weight(weight: float, share: float) -> float:
-    """Return the weight of the vectors for a question of whose words one page holds this *share*."""
+    """Return the weight of the vectors for a question of whose words one page holds this *share*; 1 stays 1."""
+    if weight >= 1.0:
+        return 1.0
     literal = min(1.0, max(0.0, (share - LITERAL_FROM) / (1.0 - LITERAL_FROM)))
     return weight * (1.0 - LITERAL_DROP * literal)
 

@@ -93,6 +93,7 @@ class SearchResults(Sequence[Hit]):
         recipe: Which text of the pages was embedded.
         reason: Why there are no hits; empty if there are some.
         notes: What else is worth knowing.
+        passed_gate: Whether a page was near enough to the question; None where no gate was asked for.
     """
 
     query: str
@@ -102,6 +103,7 @@ class SearchResults(Sequence[Hit]):
     recipe: str | None = None
     reason: str = ""
     notes: tuple[str, ...] = ()
+    passed_gate: bool | None = None
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -185,4 +187,5 @@ class SearchResults(Sequence[Hit]):
             "hits": [hit.to_dict() for hit in self.hits],
             "reason": self.reason,
             "notes": list(self.notes),
+            "passed_gate": self.passed_gate,
         }

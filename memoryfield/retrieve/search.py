@@ -7,7 +7,7 @@ that is gone is never returned.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoryfield.index.matrix import FloatArray
     from memoryfield.index.syncing import Progress
     from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.gate import Gate
 
 __all__ = ["RETRIEVERS", "Hit", "SearchResults", "SearchTarget", "reciprocal_rank_fusion", "search"]
 
@@ -89,6 +90,7 @@ def search(
     verify: bool = False,
     exact: bool = False,
     weight: float | FusionWeight | None = None,
+    gate: Gate | bool = False,
     progress: Progress | None = None,
 ) -> SearchResults:
     """Return the pages that answer a question best.
@@ -106,6 +108,8 @@ def search(
         sync: Bring the indexes in step with the pages first.
         verify: Read every page to find out what changed, instead of trusting old stat data.
         exact: Score every vector, also where there are many; ``hybrid`` always does.
+        gate: Return nothing where no page is near enough to the question: ``True`` for the field's own gate, see
+            ``gate.py``. One field only.
         weight: Of the vectors in ``hybrid``, from 0 to 1; by default learned from the field's own pages.
         progress: Called with pages done and pages to embed, where many changed.
 
@@ -120,6 +124,8 @@ def search(
         IndexFileError: An index cannot be used.
     """
     check_targets(targets, query, k, retriever, min_score)
+    if gate is not False:
+        _check_gate(targets, gate, retriever)
     condition = page_filter(where, since, until)
     model = model_of(targets, retriever)
     recipe = next((t.vectors.recipe for t in targets if t.vectors is not None), None) if model is not None else None
@@ -140,6 +146,15 @@ def search(
         return results(reason=_why_nothing(targets, "passes the filter"), notes=notes)
 
     vector = None if model is None else _vector(model, query)
+    passed: bool | None = None
+    if gate is not False:
+        held = _gate(targets[0], gate)
+        nearest = _Asked(query, targets, "vector", allowed, True, vector).candidates(1).scores["vector"]
+        best = max(nearest.values(), default=-1.0)
+        passed = best >= held.threshold
+        if not passed and any(len(target.source.names()) for target in targets):
+            reason = f"nothing above the gate: the nearest page has {best:.3f}, the gate is at {held.threshold:.3f}"
+            return replace(results(reason=reason, notes=[*notes, f"gate: {held.calibrated_on}"]), passed_gate=False)
     chosen: FusionWeight | None = None
     if retriever == "hybrid":
         chosen = fusion_weight(targets, weight)
@@ -162,7 +177,8 @@ def search(
         hits = _hits(found, ranking, asked, k)
         # Where many pages are gone, which happens without a sync, one has to look further down.
         if len(hits) >= min(k, len(ranking)) or all(len(ranked) < depth for ranked in found.rankings.values()):
-            return results(hits, "" if hits else "the pages that were found are gone", notes)
+            found_hits = results(hits, "" if hits else "the pages that were found are gone", notes)
+            return replace(found_hits, passed_gate=passed)
         depth *= 8
 
 
@@ -171,6 +187,28 @@ def fusion_weight(targets: Sequence[SearchTarget], weight: float | FusionWeight 
     if isinstance(weight, FusionWeight):
         return weight
     return learned_weight(targets) if weight is None else given_weight(weight)
+
+
+def _check_gate(targets: Sequence[SearchTarget], gate: Any, retriever: str) -> None:
+    """Raise a ``QueryError`` where a gate makes no sense."""
+    from memoryfield.retrieve.gate import Gate
+
+    if retriever == "keyword":
+        raise QueryError("a gate compares vectors, and 'keyword' uses none: choose another retriever.")
+    if len(targets) != 1:
+        raise QueryError("a gate knows one field; search the fields one by one, or without a gate.")
+    if gate is not True and not isinstance(gate, Gate):
+        raise QueryError(f"gate={gate!r}: give True for the field's own gate, or a Gate.")
+    index = targets[0].vectors
+    if gate is not True and index is not None and (index.model_code, index.recipe) != (gate.model_code, gate.recipe):
+        theirs, ours = f"{gate.model_code} ({gate.recipe})", f"{index.model_code} ({index.recipe})"
+        raise QueryError(f"the gate is for vectors of {theirs}; this search has those of {ours}.")
+
+
+def _gate(target: SearchTarget, gate: Gate | bool) -> Gate:
+    from memoryfield.retrieve.gate import Gate, calibrated_gate
+
+    return gate if isinstance(gate, Gate) else calibrated_gate(target)
 
 
 def check_targets(targets: Sequence[SearchTarget], query: Any, k: Any, retriever: str, min_score: Any) -> None:

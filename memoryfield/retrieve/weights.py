@@ -6,35 +6,28 @@ where one of the pages changed that the questions were made from, or many pages 
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
-import os
-import tempfile
 import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memoryfield.errors import QueryError
-from memoryfield.places import cache_directory, field_key, private_directory
 from memoryfield.retrieve.embedding import embed_questions
 from memoryfield.retrieve.hybrid import field_weight
-from memoryfield.retrieve.knownitems import KnownItem, known_items
+from memoryfield.retrieve.knownitems import KnownItem
+from memoryfield.retrieve.remembered import remembered
 from memoryfield.retrieve.scoring import Scoring
 
 if TYPE_CHECKING:
     from memoryfield.index.vectors import VectorIndex
     from memoryfield.retrieve.search import SearchTarget
 
-VERSION = 1  # of how a ratio is worked out
-FEWEST_ITEMS = 8
+_VERSION = 1  # of how a ratio is worked out
+_MOST_RATIO = 2.0
 _USUAL_RATIO = 0.6  # of fields in which nothing could be learned
 _COUNTS_AS = 4  # so many questions the usual ratio counts for
-_SAME_SIZE = 0.1  # share of pages that may come or go before the ratio is worked out again
 _DEPTH = 100  # a page below is not found
 _STEPS = np.linspace(0.0, 1.0, 21)  # weights that are tried with probes
 _PROBES_COUNT_AS = 20  # so many probes what was learned without them counts for
@@ -96,27 +89,19 @@ def _of_field(target: SearchTarget) -> FusionWeight:
     held = _learned.get(index)
     if held is not None and held[0] == digest:
         return held[1]
-    weight = _from_pages(target, index, digest)
+    weight = _from_pages(target, index)
     _learned[index] = (digest, weight)
     return weight
 
 
-def _from_pages(target: SearchTarget, index: VectorIndex, digest: str) -> FusionWeight:
-    key = f"{VERSION} {index.model_code} {index.recipe}"
-    path = cache_directory() / "weights" / f"{field_key(target.source.path)}.json"
-    known = _read(path)
-    kept = known.get(key)
-    if kept is None or kept["digest"] != digest:
-        items = known_items(target.source, target.source.snapshot(known=index.snapshot))
-        if len(items) < FEWEST_ITEMS:
-            return USUAL_WEIGHT
-        sample = hashlib.sha256("".join(item.sha256 for item in items).encode()).hexdigest()
-        pages = len(index.vectors())
-        if kept is None or kept["sample"] != sample or abs(pages - kept["pages"]) > _SAME_SIZE * kept["pages"]:
-            ratio = known_item_ratio(target, items)
-            kept = {"digest": digest, "sample": sample, "pages": pages, "ratio": ratio, "items": len(items)}
-            _write(path, {**known, key: kept})
-    ratio, count = kept["ratio"], kept["items"]
+def _from_pages(target: SearchTarget, index: VectorIndex) -> FusionWeight:
+    def learn(items: Sequence[KnownItem]) -> float:
+        return known_item_ratio(target, items)
+
+    found = remembered(target, index, f"ratio {_VERSION}", learn, least=0.0, most=_MOST_RATIO)
+    if found is None:
+        return USUAL_WEIGHT
+    ratio, count = found
     cautious = (count * ratio + _COUNTS_AS * _USUAL_RATIO) / (count + _COUNTS_AS)
     return FusionWeight(field_weight(cautious), f"learned from {count} sentences of the field", ratio)
 
@@ -135,7 +120,7 @@ def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
         by_vector.append(_reciprocal(scoring.by_vector(number, products, _DEPTH)[0], {page}))
         by_words.append(_reciprocal(scoring.by_words(number, _DEPTH)[0], {page}))
     words = float(np.mean(by_words))
-    return min(2.0, float(np.mean(by_vector)) / words) if words > 0.05 else 2.0
+    return min(_MOST_RATIO, float(np.mean(by_vector)) / words) if words > 0.05 else _MOST_RATIO
 
 
 def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collection[str]]]) -> FusionWeight:
@@ -174,29 +159,3 @@ def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collect
 
 def _reciprocal(pages: Any, gold: Collection[int]) -> float:
     return next((1.0 / rank for rank, page in enumerate(pages.tolist(), start=1) if page in gold), 0.0)
-
-
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what an earlier process learned; nothing where the file is not as we write it."""
-    kinds = {"digest": str, "sample": str, "pages": int, "ratio": float, "items": int}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            str(key): kept
-            for key, kept in found.items()
-            if all(type(kept[name]) is kind for name, kind in kinds.items()) and 0.0 <= kept["ratio"] <= 2.0
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def _write(path: Path, known: dict[str, dict[str, Any]]) -> None:
-    with contextlib.suppress(OSError):  # the next process learns it again
-        private_directory(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(known, file)
-            os.replace(name, path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
