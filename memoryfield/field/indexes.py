@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from memoryfield.index.keywords import KeywordIndex
     from memoryfield.index.report import SyncReport
     from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.bulk import Rankings
+    from memoryfield.retrieve.gate import Gate
     from memoryfield.retrieve.results import SearchResults
     from memoryfield.retrieve.search import SearchTarget
+    from memoryfield.retrieve.weights import FusionWeight
 
 DEFAULT_RETRIEVER = "hybrid"
 
@@ -133,6 +136,8 @@ class FieldIndexes(FieldPages):
         since: str | date | datetime | None = None,
         until: str | date | datetime | None = None,
         min_score: float | None = None,
+        gate: Gate | bool = False,
+        weight: float | FusionWeight | None = None,
         sync: bool = True,
         verify: bool = False,
         progress: bool | Callable[[int, int], None] = True,
@@ -142,13 +147,18 @@ class FieldIndexes(FieldPages):
         Args:
             question: What a person types; no syntax.
             k: Most hits.
-            retriever: ``vector`` (cosine), ``keyword`` (BM25) or ``hybrid`` (reciprocal rank fusion of both).
+            retriever: ``vector`` (cosine), ``keyword`` (BM25), ``hybrid`` (the weighted sum of both) or ``rrf``
+                (reciprocal rank fusion of both).
             model: Model, this field's own by default.
             recipe: Recipe, this field's own by default.
             where: Frontmatter keys with a value, a list of values, or a function of the value.
             since: Earliest date of ``updated`` (else ``created``, else the file's time).
             until: Latest date.
             min_score: Smallest score of the chosen retriever.
+            gate: Return nothing where no page is near enough to the question: ``True`` for the field's own gate, or one
+                from ``gate()``.
+            weight: Of the vectors in ``hybrid``, from 0 to 1, or one from ``hybrid_weight()``; by default learned from
+                the field's own sentences.
             sync: Embed what changed before searching, so that the answer is in step with the disk.
             verify: Read every byte to find what changed, not only times and sizes.
             progress: Show a bar while embedding; or a function of pages done and pages to do.
@@ -170,6 +180,8 @@ class FieldIndexes(FieldPages):
                 since=since,
                 until=until,
                 min_score=min_score,
+                gate=gate,
+                weight=weight,
                 sync=sync,
                 verify=verify,
                 progress=report,
@@ -183,6 +195,97 @@ class FieldIndexes(FieldPages):
 
         vectors = None if retriever == "keyword" else self.vector_index(model, recipe)
         return SearchTarget(self.name, self._source, vectors, self.keyword_index())
+
+    def gate(
+        self,
+        answerable: Sequence[str] | None = None,
+        unanswerable: Sequence[str] = (),
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        keep: float = 0.9,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Gate:
+        """Return what says that nothing in this field answers a question.
+
+        Args:
+            answerable: Questions that a page answers. Without any the gate is calibrated on the field's own words.
+            unanswerable: Questions that none answers, to measure how many pass.
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            keep: With questions, the share of the answerable ones that should pass.
+            progress: Show a bar while embedding; or a function of pages done and pages to do.
+        """
+        from memoryfield.retrieve.gate import calibrated_gate, gate_from_probes
+
+        target = self._ready_target("vector", model, recipe, progress)
+        if answerable is None:
+            return calibrated_gate(target)
+        return gate_from_probes(target, answerable, unanswerable, keep=keep)
+
+    def hybrid_weight(
+        self,
+        probes: Sequence[tuple[str, Collection[str]]] | None = None,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> FusionWeight:
+        """Return how much vectors count in ``hybrid`` here, learned from the field's sentences or from probes.
+
+        Args:
+            probes: Questions, each with the names of the pages that answer it; for ``search(weight=...)``.
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            progress: Show a bar while embedding; or a function of pages done and pages to do.
+        """
+        from memoryfield.retrieve.weights import learned_weight, weight_from_probes
+
+        target = self._ready_target("hybrid", model, recipe, progress)
+        return learned_weight([target]) if probes is None else weight_from_probes(target, probes)
+
+    def rank_many(
+        self,
+        questions: Sequence[str],
+        retriever: str = DEFAULT_RETRIEVER,
+        depth: int = 100,
+        *,
+        model: str | Embedder | None = None,
+        recipe: str | None = None,
+        weight: float | FusionWeight | None = None,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Rankings:
+        """Rank the pages for many questions at once, as ``search`` ranks them one by one.
+
+        Args:
+            questions: Any texts.
+            retriever: As in ``search``.
+            depth: How many pages to keep for each question.
+            model: Model, this field's own by default.
+            recipe: Recipe, this field's own by default.
+            weight: As in ``search``.
+            progress: Show a bar while pages are embedded; or a function of pages done and pages to do.
+        """
+        from memoryfield.retrieve.bulk import rank_many
+
+        target = self._ready_target(retriever, model, recipe, progress)
+        return rank_many(target, questions, retriever, depth, sync=False, weight=weight)
+
+    def _ready_target(
+        self,
+        retriever: str,
+        model: str | Embedder | None,
+        recipe: str | None,
+        progress: bool | Callable[[int, int], None],
+    ) -> SearchTarget:
+        """Return what ``retrieve`` needs of this field, with the indexes in step with the disk."""
+        target = self.search_target(retriever, model=model, recipe=recipe)
+        with ProgressBar(progress) as report:
+            if target.vectors is not None:
+                target.vectors.sync(verify=False, progress=report)
+        if target.keywords is not None and retriever != "vector":
+            target.keywords.sync(verify=False)
+        return target
 
     def near_duplicates(
         self,
