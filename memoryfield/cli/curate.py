@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, say, say_json
+from memoryfield.cli.output import note, say, say_json, show
+from memoryfield.cli.reviewing import review
 from memoryfield.display import plain
+from memoryfield.errors import QueryError
+
+if TYPE_CHECKING:
+    from memoryfield.curate.families import Families
+
+_LISTED = 30  # families whose pages are named
 
 
 def add_verbs(verbs: Any) -> None:
@@ -75,12 +81,17 @@ def add_verbs(verbs: Any) -> None:
         _merge,
         "show how several pages become one, without losing a sentence; with --yes do it",
         "memoryfield merge notes/ winch-brake winch-brake-again",
+        "memoryfield merge notes/ --family winch-brake --model auto",
         "memoryfield merge notes/ winch-brake winch-brake-again --into winch-brake --yes",
     )
     verb.add_argument("field", help="directory of pages")
-    verb.add_argument("names", nargs="+", metavar="NAME", help="pages, at least two")
+    verb.add_argument("names", nargs="*", metavar="NAME", help="pages, at least two")
+    verb.add_argument("--family", metavar="PAGE", help="instead of names: every page that says the same as this one")
+    verb.add_argument("--model", help="embedding model for --family; auto takes what is ready")
+    verb.add_argument("--quiet", action="store_true", help="no progress bar")
     verb.add_argument("--into", metavar="NAME", help="page that stays; proposed when left out")
     verb.add_argument("--drop", nargs="+", default=[], metavar="ID", help="sentences to leave out, by their id")
+    verb.add_argument("--account", action="store_true", help="list every sentence, its id and where it is then")
     verb.add_argument("--yes", action="store_true", help="apply the plan")
 
     verb = verbs.add(
@@ -91,6 +102,7 @@ def add_verbs(verbs: Any) -> None:
         "memoryfield health notes/ --days 90 --json",
     )
     verb.add_argument("field", help="directory or archive")
+    verb.add_argument("--section", metavar="NAME", help="only this section, all of it: near-duplicates, stale ...")
     verb.add_argument("--days", type=float, default=365, help="age from which a page is stale (default: 365)")
     verb.add_argument("--model", help="embedding model; without one that is ready, duplicates are not checked")
     verb.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -103,20 +115,16 @@ def _open(options: argparse.Namespace) -> Any:
     return open_field(options.field, model=getattr(options, "model", None))
 
 
-def _show(options: argparse.Namespace, result: Any) -> None:
-    say_json(result.to_dict()) if options.json else say(repr(result))
-
-
 def _history(options: argparse.Namespace) -> int:
     field = _open(options)
     if options.diff is not None:
         say(field.diff(options.diff))
         return DONE
     if options.prune is not None:
-        _show(options, field.prune_history(older_than=options.prune))
+        show(field.prune_history(older_than=options.prune), options.json)
         return DONE
     steps = field.history(options.page, options.limit)
-    _show(options, steps)
+    show(steps, options.json)
     return DONE if len(steps) else NOTHING
 
 
@@ -128,64 +136,76 @@ def _families(options: argparse.Namespace) -> int:
         say(found.pairs_frame().to_string(index=False))
     else:
         say(repr(found))
+        _list_members(found)
+        if len(found):
+            note("merge FIELD --family PAGE shows how the family of a page becomes one; review FIELD asks first")
     return DONE if len(found) else NOTHING
+
+
+def _list_members(found: Families) -> None:
+    for family in found[:_LISTED]:
+        say(
+            f"\n{family.medoid} ({family.probability:.0%})"
+            + ("" if family.automatic else ", to look at before a merge")
+        )
+        for name, title in zip(family.members, family.titles, strict=True):
+            say(f"  {name}  {plain(title, 80)}")
+    if len(found) > _LISTED:
+        say(f"\n... and {len(found) - _LISTED} more; --json lists them all")
 
 
 def _review(options: argparse.Namespace) -> int:
     field = _open(options)
-    found = field.families(progress=not options.quiet)
-    skipped: set[tuple[str, str]] = set()
-    asked = 0
-    while asked < options.questions:
-        pairs = [pair for pair in found.borderline(len(skipped) + 1) if (pair.first, pair.second) not in skipped]
-        if not pairs:
-            break
-        pair = pairs[0]
-        say(f"\n{pair!r}")
-        for name in (pair.first, pair.second):
-            page = field.read(name)
-            say(f"--- {plain(page.title)} ({page.name})")
-            say("\n".join(plain(line) for line in page.body.splitlines()[:12]))
-        note("do they say the same? y yes, n no, s skip, q quit")
-        answer = sys.stdin.readline().strip().lower() if sys.stdin is not None else ""
-        if answer in ("", "q", "quit"):
-            break
-        if answer in ("y", "yes", "n", "no"):
-            found = found.review(pair.first, pair.second, same=answer.startswith("y"))
-            asked += 1
-        else:
-            skipped.add((pair.first, pair.second))
+    found = review(field, field.families(progress=not options.quiet), options.questions)
     say(f"\n{found!r}")
     return DONE if len(found) else NOTHING
 
 
 def _merge(options: argparse.Namespace) -> int:
-    plan = _open(options).plan_merge(options.names, options.into)
+    field = _open(options)
+    if options.family is not None:
+        if options.names:
+            raise QueryError("give the names of the pages, or --family with one of them, not both")
+        name = field.read(options.family).name
+        family = field.families(progress=not options.quiet).of(name)
+        if family is None:
+            raise QueryError(f"{name} stands alone: no other page says the same; name the pages to merge them anyway")
+        plan = family.plan(options.into)
+    else:
+        plan = field.plan_merge(options.names, options.into)
     if options.drop:
         plan = plan.drop(*options.drop)
+    if options.account:
+        say(repr(plan.account()))
+        return DONE
     say(repr(plan))
     say(plan.diff())
     if not options.yes:
-        note("nothing was written; --yes applies the plan, memoryfield undo takes it back")
+        note("nothing was written: --yes applies the plan, --drop ID leaves a sentence out, --account lists them")
         return DONE
     merged = plan.apply()
-    say(f"{', '.join(merged.absorbed)} went into {merged.survivor.name}")
+    say(f"{', '.join(merged.absorbed)} went into {merged.survivor.name}; memoryfield undo takes it back")
     return DONE
 
 
 def _undo(options: argparse.Namespace) -> int:
-    _show(options, _open(options).undo(options.step))
+    show(_open(options).undo(options.step), options.json)
     return DONE
 
 
 def _redo(options: argparse.Namespace) -> int:
-    _show(options, _open(options).redo(options.step))
+    show(_open(options).redo(options.step), options.json)
     return DONE
 
 
 def _health(options: argparse.Namespace) -> int:
     health = _open(options).health(options.days, progress=not (options.quiet or options.json))
-    _show(options, health)
-    if health.not_checked and not options.json:
-        note(f"not checked: {', '.join(health.not_checked)} (no model is ready; --model auto takes what is)")
+    if options.section is not None:
+        health = health.only(options.section)
+    show(health, options.json)
+    if not options.json:
+        if options.section is None and len(health):
+            note("--section NAME lists all of one section")
+        if health.not_checked:
+            note(f"not checked: {', '.join(health.not_checked)} (no model is ready; --model auto takes what is)")
     return NOTHING if len(health) else DONE

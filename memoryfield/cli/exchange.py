@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import note, say, say_json
+from memoryfield.cli.output import note, say, say_json, show
 from memoryfield.display import plain
 
 
@@ -89,5 +89,5 @@ def _import(options: argparse.Namespace) -> int:
     report = import_field(
         options.source, options.target, sha256=options.sha256, kind=options.kind, dry_run=options.dry_run
     )
-    say_json(report.to_dict()) if options.json else say(repr(report))
+    show(report, options.json)
     return DONE

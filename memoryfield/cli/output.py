@@ -26,6 +26,11 @@ def say_json(value: Any) -> None:
     say(text)
 
 
+def show(result: Any, as_json: bool) -> None:
+    """Write a result as people read it, or as JSON."""
+    say_json(result.to_dict()) if as_json else say(repr(result))
+
+
 def _escaped(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

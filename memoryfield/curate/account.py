@@ -142,7 +142,8 @@ class Account(Sequence[Entry]):
 
     def _table(self) -> Table:
         rows = [(e.id, e.state, e.equal_to or e.where, e.text, e.near) for e in self.entries]
-        verdict = "nothing is missing" if self.complete else f"{len(self.lost)} sentences are missing"
+        missing = "1 sentence is missing" if len(self.lost) == 1 else f"{len(self.lost)} sentences are missing"
+        verdict = "nothing is missing" if self.complete else missing
         notes = ["kept: in the result; equal: an equal sentence is; heading: all that stood under it stands elsewhere"]
         heading = f"{len(self.entries)} sentences: {self or 'none'}; {verdict}"
         return Table(heading, ("id", "state", "where", "sentence", "resembles"), rows, notes, widths={"sentence": 100})

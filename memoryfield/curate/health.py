@@ -7,7 +7,7 @@ together. ``index`` and ``listing`` stay out of the views of duplicates and of a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
@@ -42,7 +42,7 @@ SECTIONS: dict[str, str] = {
     "stale": "stale pages",
     "untitled": "pages without title or summary",
 }
-_SHOWN = 8  # items of a section in a view
+_SHOWN = 5  # items of a section in a view of the whole field
 _CONFLICT_COPY = "sync conflict copy"  # the reason for which a snapshot skips them
 
 
@@ -79,6 +79,7 @@ class Health(Sequence[HealthItem]):
         not_checked: Sections that could not be looked at, and why.
         model_code: Model of the vectors, empty without vectors.
         recipe: Recipe of the vectors, empty without vectors.
+        chosen: The only section that is shown, empty for all.
     """
 
     items: tuple[HealthItem, ...]
@@ -86,6 +87,7 @@ class Health(Sequence[HealthItem]):
     not_checked: dict[str, str]
     model_code: str = ""
     recipe: str = ""
+    chosen: str = ""
 
     @overload
     def __getitem__(self, index: int) -> HealthItem: ...
@@ -113,7 +115,8 @@ class Health(Sequence[HealthItem]):
     @property
     def counts(self) -> dict[str, int]:
         """How many items each section has; sections that were not checked are left out."""
-        return {name: len(self.section(name)) for name in SECTIONS if name not in self.not_checked}
+        names = [self.chosen] if self.chosen else SECTIONS
+        return {name: len(self.section(name)) for name in names if name not in self.not_checked}
 
     def to_frame(self) -> pandas.DataFrame:
         """Return one row an item: ``section, pages, line, message, remedy``; pages joined by commas."""
@@ -134,16 +137,31 @@ class Health(Sequence[HealthItem]):
             "items": [item.to_dict() for item in self.items],
         }
 
+    def only(self, name: str) -> Health:
+        """Return the health with the items of one section alone, all of which its view shows.
+
+        Raises:
+            QueryError: There is no such section; the message lists those there are.
+        """
+        rest = {key: why for key, why in self.not_checked.items() if key == name}
+        return replace(self, items=self.section(name), not_checked=rest, chosen=name)
+
     def table(self) -> Table:
-        """Return what ``repr`` shows: the first items of each section, and which sections are clean."""
+        """Return what ``repr`` shows: the first items of each section, what to do, and which sections are clean."""
         rows: list[tuple[object, ...]] = []
         notes = []
         for name, count in self.counts.items():
             items = self.section(name)
-            rows += [(name, ", ".join(i.pages), i.line, i.message, i.remedy) for i in items[:_SHOWN]]
-            if count > _SHOWN:
-                notes.append(f"{SECTIONS[name]}: {count - _SHOWN} more; see section({name!r})")
-        clean = [SECTIONS[name] for name, count in self.counts.items() if not count]
+            shown = items if self.chosen else items[:_SHOWN]
+            remedies = list(dict.fromkeys(item.remedy for item in items))
+            for place, item in enumerate(shown):
+                what = item.message if len(remedies) == 1 else f"{item.message}: {item.remedy}"
+                rows.append((name if place == 0 else "", ", ".join(item.pages), item.line, what))
+            if len(remedies) == 1:
+                notes.append(f"{name}: {remedies[0]}")
+            if count > len(shown):
+                notes.append(f"{name}: {count - len(shown)} more; only({name!r}) lists them all")
+        clean = [SECTIONS[name] for name, count in self.counts.items() if not count and not self.chosen]
         if clean:
             notes.append(f"none: {', '.join(clean)}")
         notes += [f"not checked: {SECTIONS[name]}: {why}" for name, why in self.not_checked.items()]
@@ -153,11 +171,11 @@ class Health(Sequence[HealthItem]):
         return Table(
             f"Health: {found} {'thing' if found == 1 else 'things'} to look at in {pages} "
             f"{'page' if pages == 1 else 'pages'}",
-            ("section", "pages", "line", "what", "what to do"),
+            ("section", "pages", "line", "what"),
             rows,
             notes,
             frozenset(["line"]),
-            {"what": 110, "what to do": 110},
+            {"pages": 60, "what": 110},
         )
 
     def __repr__(self) -> str:
@@ -235,7 +253,8 @@ def _conflict_copies(source: PageSource, findings: Sequence[Finding]) -> Iterato
 
 
 def _near(families: Iterable[Family]) -> Iterator[HealthItem]:
-    for family in sorted(families, key=lambda family: (-round(family.probability, 9), family.members)):
+    certain = [family for family in families if not family.doubtful]
+    for family in sorted(certain, key=lambda family: (-round(family.probability, 9), family.members)):
         message = f"{len(family)} pages say the same, {family.probability:.0%} likely: {family.why}"
         remedy = "merge them" if family.automatic else "compare them; merge them, or answer that they are distinct"
         yield HealthItem("near-duplicates", tuple(family), None, message, remedy)

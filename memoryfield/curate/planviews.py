@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from memoryfield.curate.textdiff import unified_diff
 from memoryfield.display import Table, escape, plain
+from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.page import LONGEST_EMBEDDED, Page
 
 if TYPE_CHECKING:
@@ -66,36 +67,17 @@ def _notes(plan: MergePlan) -> Iterator[str]:
 
 def unified(plan: MergePlan) -> str:
     """Return the changes of all pages as a unified diff."""
-    changes: list[tuple[str, bytes, bytes]] = [(plan.survivor, plan.pages[0].raw, plan.raw)]
+    changes: list[tuple[str, bytes | None, bytes | None]] = [(plan.survivor, plan.pages[0].raw, plan.raw)]
     if plan.second is not None:
-        changes.append((plan.second.name, b"", plan.second_raw or b""))
+        changes.append((plan.second.name, None, plan.second_raw))
     changes += [(other.name, other.before, other.after) for other in plan.links]
-    changes += [(page.name, page.raw, b"") for page in plan.pages[1:]]
-    return "".join(page_diff(*change) for change in changes)
-
-
-def page_diff(name: str, before: bytes, after: bytes) -> str:
-    """Return the change of one page as a unified diff; no bytes mean no page."""
-    old, new = (Page(name, raw).text.splitlines() for raw in (before, after))
-    head = (f"a/{name}.md" if before else "/dev/null", f"b/{name}.md" if after else "/dev/null")
-    lines = difflib.unified_diff(old, new, *head, lineterm="")
-    return "".join(plain_line(line) + "\n" for line in lines)
-
-
-def plain_line(text: str) -> str:
-    """Return one line as a terminal shows it, its indentation kept."""
-    bare = text.lstrip(" ")
-    return " " * (len(text) - len(bare)) + plain(bare) if text.isascii() and text.isprintable() else plain_wide(text)
-
-
-def plain_wide(text: str) -> str:
-    """Return one line with control and direction characters made visible, and every blank kept."""
-    return " ".join(plain(piece) for piece in text.split(" "))
+    changes += [(page.name, page.raw, None) for page in plan.pages[1:]]
+    return "".join(unified_diff(name + PAGE_SUFFIX, before, after) for name, before, after in changes)
 
 
 def plain_lines(text: str) -> str:
-    """Return a text of several lines as a terminal shows it."""
-    return "\n".join(plain_wide(line) for line in text.splitlines())
+    """Return a text as a terminal shows it: control and direction characters made visible, every blank kept."""
+    return "\n".join(" ".join(plain(piece) for piece in line.split(" ")) for line in text.splitlines())
 
 
 def side_by_side(plan: MergePlan) -> str:

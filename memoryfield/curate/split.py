@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from memoryfield.curate.account import Account, Source, take_account
-from memoryfield.curate.planviews import page_diff
+from memoryfield.curate.textdiff import unified_diff
 from memoryfield.display import Table
 from memoryfield.errors import FrontmatterError, InvalidName, NotEditable, PageChanged, QueryError
 from memoryfield.format.changes import Change
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import append, new_page, one_line, set_body, set_keys
 from memoryfield.format.markdown import Heading, headings
-from memoryfield.format.names import new_page_name, page_name, slug
+from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name, slug
 from memoryfield.format.page import Page, as_text
 from memoryfield.format.yamlwrite import Settable
 
@@ -64,7 +64,8 @@ class SplitPlan:
 
     def diff(self) -> str:
         """Return both changes as a unified diff."""
-        return page_diff(self.page.name, self.page.raw, self.raw) + page_diff(self.new_name, b"", self.new_raw)
+        new = unified_diff(self.new_name + PAGE_SUFFIX, None, self.new_raw)
+        return unified_diff(self.page.filename, self.page.raw, self.raw) + new
 
     def apply(self, *, verb: str = "split", note: str | None = None) -> SplitResult:
         """Write both pages in one step.

@@ -224,7 +224,7 @@ class PruneReport:
     path: Path
 
     def _table(self) -> Table:
-        heading = f"History pruned: {self.steps:,} steps removed, {self.kept:,} kept"
+        heading = f"History pruned: {self.steps:,} {'step' if self.steps == 1 else 'steps'} removed, {self.kept:,} kept"
         return Table(heading, notes=[f"{self.bytes:,} bytes of contents removed; {self.path} has {self.size:,} bytes"])
 
     def __repr__(self) -> str:

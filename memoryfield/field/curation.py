@@ -64,7 +64,7 @@ class FieldCuration(FieldIndexes):
         from memoryfield.curate.merge import plan_merge
 
         directory = self._directory()
-        pages = [directory.read(name) for name in members]
+        pages = [self.read(name) for name in members]
         return plan_merge(pages, into, directory=directory, medoid=medoid, rewrite=rewrite)
 
     def mark_distinct(self, first: str, second: str) -> None:
@@ -91,7 +91,7 @@ class FieldCuration(FieldIndexes):
         from memoryfield.curate.merge import plan_merge
 
         directory = self._directory()
-        return plan_merge([directory.read(name) for name in names], into, directory=directory, rewrite=rewrite)
+        return plan_merge([self.read(name) for name in names], into, directory=directory, rewrite=rewrite)
 
     def plan_split(
         self, name: str, at: str | int, *, new_name: str | None = None, title: str | None = None
@@ -100,7 +100,7 @@ class FieldCuration(FieldIndexes):
         from memoryfield.curate.split import plan_split
 
         directory = self._directory()
-        return plan_split(directory.read(name), at, directory=directory, new_name=new_name, title=title)
+        return plan_split(self.read(name), at, directory=directory, new_name=new_name, title=title)
 
     def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
         """Return the pages that say much the same as a page of the field, or as one that is not written yet.

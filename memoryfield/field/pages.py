@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoryfield.curate.history import keep_history
 from memoryfield.display import Table
-from memoryfield.errors import QueryError, ReadOnlyField, SecretsFound
+from memoryfield.errors import PageNotFound, QueryError, ReadOnlyField, SecretsFound
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page
+from memoryfield.format.nearnames import did_you_mean
 from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
 
@@ -72,9 +73,12 @@ class FieldPages:
         """Return one page as it is on disk now.
 
         Raises:
-            PageNotFound: There is none of that name.
+            PageNotFound: There is none of that name; the message names those that are like it.
         """
-        return self._source.read(name)
+        try:
+            return self._source.read(name)
+        except PageNotFound as error:
+            raise PageNotFound(f"{error}{did_you_mean(name, self.names())}") from None
 
     def pages(self) -> Iterator[Page]:
         """Yield every page, sorted by name."""
