@@ -21,7 +21,9 @@ import numpy.typing as npt
 from memoryfield.errors import QueryError
 from memoryfield.retrieve.bulk import Rankings, rank_many
 from memoryfield.retrieve.search import search
+from memoryfield.study.differences import diff
 from memoryfield.study.evaluation import SCHEMA, Evaluation
+from memoryfield.study.evaluationfiles import load_evaluation
 from memoryfield.study.groups import Groups, GroupsLike
 from memoryfield.study.intervals import CONFIDENCE, check_resampling
 from memoryfield.study.outcomes import KEPT, Run, outcome, quantile_threshold
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from memoryfield.index.termscores import TermScores
     from memoryfield.index.vectors import VectorIndex
     from memoryfield.retrieve.search import SearchTarget
+
+__all__ = ["Evaluation", "diff", "evaluate", "load_evaluation"]
 
 RETRIEVERS = ("vector", "keyword", "hybrid")
 KS = (1, 3, 5, 10)
@@ -233,7 +237,8 @@ def _run(
     if gate is None:
         if not answerable.all():
             threshold = quantile_threshold(np.array(scores)[answerable], KEPT_AT_GATE)
-            kind = f"set on these probes, to keep {KEPT_AT_GATE:.0%} of the answerable ones"
+            if not math.isnan(threshold):
+                kind = f"set on these probes, to keep {KEPT_AT_GATE:.0%} of the answerable ones"
     elif isinstance(gate, (int, float)):
         threshold, kind = float(gate), "given"
     else:
@@ -244,6 +249,8 @@ def _run(
             )
         scores = tuple(x if math.isfinite(x) else -math.inf for x in found.tolist())
         threshold, kind = float(gate.threshold), "calibrated"
+        if not threshold < math.inf:
+            raise QueryError(f"the gate for {one.label!r} has the threshold {threshold}; give a number")
     return Run(
         one.label,
         rankings.retriever,

@@ -286,6 +286,27 @@ class Evaluation:
 
         return compare(self, metrics, baseline)
 
+    def diff(self, new: Evaluation, metrics: Sequence[str] = ("recall@1", "mrr", "ndcg@10")) -> Differences:
+        """Return what changed from this evaluation to a later one of the same probes, as before and after a merge.
+
+        Raises:
+            QueryError: They have no retriever or no probe in common.
+        """
+        from memoryfield.study.differences import diff
+
+        return diff(self, new, metrics)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Evaluation:
+        """Read an evaluation that ``save`` wrote.
+
+        Raises:
+            RowError: The file cannot be read, is none, was written by a newer version, or is damaged.
+        """
+        from memoryfield.study.evaluationfiles import load_evaluation
+
+        return load_evaluation(path)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON: all of it, with what is needed to repeat it.
 

@@ -129,7 +129,7 @@ def _run(row: Mapping[str, Any], count: int, depth: int) -> Run:
         family,
         top,
         scores,
-        math.nan if row["threshold"] is None else _number(row["threshold"]),
+        _number(row["threshold"]) if row["threshold"] is not None else -math.inf if row["gate"] else math.nan,
         _text(row["gate"]),
         tuple(_number(time) for time in row["embedding_ms"]),
         tuple(_number(time) for time in row["search_ms"]),

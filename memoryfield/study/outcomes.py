@@ -36,7 +36,8 @@ class Run:
         top: The first pages, at most ten.
         scores: What the gate looks at: the retriever's score of the first page, or what a gate makes of it; minus
             infinity where nothing was found.
-        threshold: Score from which the gate lets a question pass; NaN where there is none.
+        threshold: Score from which the gate lets a question pass; NaN where there is none, minus infinity for a gate
+            that lets everything pass.
         gate: Where the threshold comes from; empty where there is none.
         embedding_ms: Milliseconds that the questions of the timed sample took to embed, one by one.
         search_ms: Milliseconds that the rest of their search took.
@@ -92,7 +93,7 @@ class Run:
             "model": self.model_code,
             "recipe": self.recipe,
             "gate": self.gate,
-            "threshold": None if math.isnan(self.threshold) else self.threshold,
+            "threshold": self.threshold if math.isfinite(self.threshold) else None,
             "seconds": self.seconds,
             "embedding_ms": list(self.embedding_ms),
             "search_ms": list(self.search_ms),

@@ -165,6 +165,14 @@ def test_gates_may_be_given(harbor: mf.MemoryField, found: Evaluation) -> None:
             harbor.evaluate(found.probes, ["keyword"], gate=wrong, timed=0, progress=False)  # type: ignore[arg-type]
 
 
+def test_a_gate_that_is_open_lets_all_pass_also_from_a_file(tmp_path: Path) -> None:
+    probes = [Probe("a", "q", ["gold"]), Probe("b", "p", answerable=False)]
+    found = made_up([run("v", [1, 0], scores=[0.5, -math.inf], threshold=-math.inf, gate="calibrated")], probes)
+    assert found.estimate("answered", "v").value == found.estimate("wrong_answers", "v").value == 1.0
+    found.save(tmp_path / "open.json")
+    assert Evaluation.load(tmp_path / "open.json") == found
+
+
 def test_times_are_of_some_probes(found: Evaluation) -> None:
     assert len(found["hybrid"].search_ms) == len(found["hybrid"].embedding_ms) == 4
     assert all(ms > 0 for ms in found["vector"].embedding_ms) and set(found["keyword"].embedding_ms) == {0.0}
@@ -313,6 +321,7 @@ def test_before_and_after_a_merge(tmp_path: Path) -> None:
     plan.apply()
     after = field.evaluate(probes.with_gold_renamed({"two": "one"}), ["keyword"], timed=0, progress=False)
     found = diff(before, after, ["mrr"])
+    assert before.diff(after, ["mrr"]).to_dict() == found.to_dict()
     assert found[0].n == 2 and found[0].after == 1.0
     assert "1 probes have other gold pages now" in found.notes
     assert "the field changed between the two: 3 to 2 pages" in found.notes
