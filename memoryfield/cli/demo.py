@@ -1,66 +1,58 @@
-"""The main job on the example field, told as a story: open, embed, search three ways, map, near-duplicates.
+"""The main job on the example field, told as a story: open, embed, search three ways, and a report on the whole.
 
-Prints to the terminal and writes one HTML page with the same content and a map to explore.
+Prints to the terminal and writes the report as one HTML page.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from memoryfield.cli import DONE
-from memoryfield.cli.output import html_target, say, write_html
-from memoryfield.display import escape
+from memoryfield.cli import DONE, NOTHING
+from memoryfield.cli.output import html_target, say
 
 QUESTIONS = (
     ("vector", "the boat hoist will not pick up properly on a frosty morning"),
     ("keyword", "T40 labels blank"),
     ("hybrid", "saw blade wanders off the line"),
 )
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-td, th { padding: .25rem .6rem; border-bottom: 1px solid #8884; vertical-align: top }
-h2 { margin-top: 2.5rem }
-.memoryfield { overflow-x: auto }
-.map { background: #fff }
-"""
 
 
 def run_demo(path: Path | None, model: str, out: Path) -> int:
     """Run the story on *path* (by default the example field) with *model* and write *out*."""
     from memoryfield.examples import example_field
     from memoryfield.opening import open_field
+    from memoryfield.study.report import Report, Section, make_report
 
     html_target(out)  # before the work, not after it
     started = time.perf_counter()
-    parts: list[tuple[str, str]] = []
 
-    def tell(heading: str, result: object) -> None:
-        say(f"\n== {heading}\n{result!r}" if not isinstance(result, str) else f"\n== {heading}\n{result}")
-        html = result._repr_html_() if hasattr(result, "_repr_html_") else f"<p>{escape(result)}</p>"
-        parts.append((heading, html))
+    def tell(section: Section) -> None:
+        say(f"\n== {section.heading}\n{section.text}")
 
-    with open_field(path or _own_copy(example_field(), out.parent), model=model) as field:
+    example = example_field()
+    probes = example.with_name(f"{example.name}.probes.jsonl") if path is None else None
+    with open_field(path or _own_copy(example, out.parent), model=model) as field:
         embedder = field.embedder()
         because = getattr(embedder, "chosen_because", None)
-        tell("Model", f"{embedder.model_code} from {embedder.source}" + (f": {because}" if because else ""))
-        report = field.sync()
-        tell("Embed what changed", report)
-        tell("The field", field)
+        say(f"== Model\n{embedder.model_code} from {embedder.source}" + (f": {because}" if because else ""))
+        parts: list[tuple[str, str, Callable[[], Any]]] = [
+            ("Embed what changed", "Only pages that changed since the last time are embedded.", field.sync)
+        ]
         for retriever, question in QUESTIONS:
-            tell(f'Search by {retriever}: "{question}"', field.search(question, k=5, retriever=retriever))
-        tell("Near duplicates", field.near_duplicates())
-        layout = field.layout()
-        say(f"\n== Map\n{layout!r}")
-        figure = layout.figure().to_html(full_html=False, include_plotlyjs=True)
-        parts.append(("Map", f'<div class="map">{figure}</div>'))
-        name = field.name
-    write_page(out, f"memoryfield demo: {name}", parts)
+            ask = partial(field.search, question, k=5, retriever=retriever)
+            parts.append((f'Search by {retriever}: "{question}"', "The five pages that answer best.", ask))
+        title = f"memoryfield demo: {field.name}"
+        first = make_report(title, parts, tell)
+        rest = field.report(probes=probes if probes is not None and probes.is_file() else None, told=tell)
+        report = Report(title, first.sections + rest.sections, rest.made)
+    report.save(out)
     say(f"\n{out} written in {time.perf_counter() - started:.1f} s; open it in a browser")
-    return DONE
+    return DONE if not any(section.failed for section in report) else NOTHING
 
 
 def _own_copy(example: Path, folder: Path) -> Path:
@@ -71,17 +63,3 @@ def _own_copy(example: Path, folder: Path) -> Path:
     if not copy.is_dir():
         shutil.copytree(example, copy)
     return copy
-
-
-def write_page(out: Path, title: str, parts: list[tuple[str, str]]) -> None:
-    """Write sections of HTML as one page that needs nothing else."""
-    sections = "".join(f"<section><h2>{escape(heading)}</h2>{html}</section>" for heading, html in parts)
-    write_html(
-        out,
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body><h1>{escape(title)}</h1>{sections}</body></html>",
-    )
-
-
-__all__ = ["QUESTIONS", "run_demo", "write_page"]

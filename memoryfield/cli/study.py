@@ -1,4 +1,4 @@
-"""Verbs that ask about a field: index, search, near, map, models, demo."""
+"""Verbs that ask about a field: index, search, near, map, report, models, doctor, demo."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("question")
     _model(verb)
     verb.add_argument("-k", type=int, default=10, help="most hits (default: 10)")
-    verb.add_argument("--retriever", choices=["vector", "keyword", "hybrid"], default="hybrid")
+    verb.add_argument("--retriever", choices=["vector", "keyword", "hybrid", "rrf"], default="hybrid")
     where(verb)
     verb.add_argument("--since", metavar="DATE", help="only pages updated at or after it")
     verb.add_argument("--until", metavar="DATE", help="only pages updated at or before it")
@@ -75,6 +75,20 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="print the coordinates as JSON and write no file")
 
     verb = verbs.add(
+        "report",
+        _report,
+        "write a report on a field as one HTML page: overview, health, map, families, models, retrieval",
+        "memoryfield report notes/ --out report.html --model auto",
+        "memoryfield report notes/ --probes questions.jsonl --models hashing-1024",
+    )
+    _field_and_model(verb)
+    verb.add_argument("--out", type=Path, default=Path("report.html"), help="file to write (default: report.html)")
+    verb.add_argument(
+        "--models", nargs="*", default=["hashing-1024"], help="models to compare with; none leaves it out"
+    )
+    verb.add_argument("--probes", type=Path, help="questions with known answers (JSONL or CSV)")
+
+    verb = verbs.add(
         "doctor",
         _doctor,
         "say what is installed, which models are ready, and where our own files are",
@@ -93,7 +107,10 @@ def _model(verb: argparse.ArgumentParser) -> None:
         "--model", help="embedding model; default $MEMORYFIELD_MODEL or nomic-embed-text-v1.5; auto takes what is ready"
     )
     verb.add_argument(
-        "--recipe", choices=["page", "content"], default="page", help="what of a page is embedded (default: page)"
+        "--recipe",
+        choices=["page", "content", "passages"],
+        default="page",
+        help="what of a page is embedded (default: page)",
     )
     verb.add_argument("--backend", help="torch, fast or another backend of the model")
     verb.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -180,6 +197,16 @@ def _map(options: argparse.Namespace) -> int:
     say(repr(layout))
     say(f"written to {options.out}")
     return DONE
+
+
+def _report(options: argparse.Namespace) -> int:
+    target = html_target(options.out)
+    field = _open(options)
+    report = field.report(models=options.models, probes=options.probes, progress=not options.quiet)
+    report.save(target)
+    say(repr(report))
+    say(f"written to {options.out}")
+    return NOTHING if any(section.failed for section in report) else DONE
 
 
 def _doctor(options: argparse.Namespace) -> int:

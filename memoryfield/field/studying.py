@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoryfield.study.groups import GroupsLike
     from memoryfield.study.layout import Layout
     from memoryfield.study.probe import Probe
+    from memoryfield.study.report import Report, Section
 
 
 class FieldStudies(FieldCuration):
@@ -185,6 +186,65 @@ class FieldStudies(FieldCuration):
             reviews=Reviews.load(self.path) if families else None,
             progress=progress,
         )
+
+    def report(
+        self,
+        *,
+        model: str | Embedder | None = None,
+        models: Sequence[str | os.PathLike[str] | Embedder] = ("hashing-1024",),
+        probes: Iterable[Probe] | str | os.PathLike[str] | None = None,
+        told: Callable[[Section], object] = lambda _section: None,
+        progress: bool | Callable[[int, int], None] = True,
+    ) -> Report:
+        """Return a report on the field: overview, health, map, families, comparison of models, evaluation.
+
+        A part that cannot be made says why, and the others stand. ``save(path)`` writes one HTML page to be mailed.
+
+        Args:
+            model: Model, this field's own by default.
+            models: Further models to compare it with; none leaves the comparison out.
+            probes: ``mf.read_probes(path)``, or the path; without them the evaluation is left out.
+            told: Called with each section when it is made.
+            progress: Show bars while embedding.
+        """
+        from memoryfield.study.report import make_report
+
+        parts: list[tuple[str, str, Callable[[], Any]]] = [
+            ("Overview", "What is in the field, its indexes and their state.", lambda: self),
+            (
+                "Health",
+                "What a curator should look at, and what to do about each. Nothing was changed.",
+                lambda: self.health(model=model, progress=progress),
+            ),
+            (
+                "Map",
+                "Each point is a page; pages that say similar things lie close. A map is a place to start looking: "
+                "distances between far groups mean little.",
+                lambda: self.layout(model=model, progress=progress),
+            ),
+            (
+                "Families",
+                "Pages that seem to say the same. Each is a proposal: nothing is merged without a person.",
+                lambda: self.families(model=model, progress=progress),
+            ),
+        ]
+        if models:
+            parts.append(
+                (
+                    "Models",
+                    "How far embedding models agree on which pages are neighbours, and what each costs.",
+                    lambda: self.compare([self.embedder(model), *models], probes, progress=progress),
+                )
+            )
+        if probes is not None:
+            parts.append(
+                (
+                    "Retrieval",
+                    "How often search surfaces a page that answers, over questions whose answers are known.",
+                    lambda: self.evaluate(probes, model=model, progress=progress),
+                )
+            )
+        return make_report(f"Report on {self.name}", parts, told)
 
 
 def _described(page: Page) -> dict[str, str]:

@@ -338,7 +338,7 @@ def test_demo_on_the_teaching_field(notes: str, tmp_path: Path, capsys: pytest.C
     code, out, _ = _run(capsys, "demo", "--field", notes, "--model", "hashing-1024", "--out", str(out_file))
     assert code == DONE
     page = out_file.read_text(encoding="utf-8")
-    for part in ("Embed what changed", "Near duplicates", "Map"):
+    for part in ("Embed what changed", "Health", "Map", "Families", "Models"):
         assert part in out and part in page
 
 

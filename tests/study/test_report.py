@@ -1,0 +1,61 @@
+"""A report is one page without scripts; a part that fails says so and the others stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import memoryfield as mf
+from memoryfield.cli import main
+from memoryfield.errors import QueryError
+
+HOSTILE = "<script>alert(1)</script> & <img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> mf.MemoryField:
+    field = mf.open_field(tmp_path / "yard", create=True, model="hashing-1024")
+    words = ["winch", "rope", "dock", "tide", "crane", "paint", "hull", "keel", "oar", "sail", "mast", "deck"]
+    for number, word in enumerate(words):
+        others = " ".join(words[(number + step) % len(words)] for step in (1, 3, 5))
+        field.write(word, title=f"{word} {HOSTILE}", summary=f"About {word}.", body=f"The {word} and {others}.\n")
+    return field
+
+
+def test_it_has_every_part_and_runs_nothing(field: mf.MemoryField, tmp_path: Path) -> None:
+    probes = tmp_path / "probes.jsonl"
+    probes.write_text(json.dumps({"id": "1", "question": "where is the winch", "gold": ["winch"]}) + "\n")
+    seen: list[str] = []
+    report = field.report(models=["hashing-1024"], probes=probes, told=lambda s: seen.append(s.heading), progress=False)
+    assert seen == [section.heading for section in report]
+    assert seen == ["Overview", "Health", "Map", "Families", "Models", "Retrieval"]
+    assert not any(section.failed for section in report), [s.text for s in report if s.failed]
+    html = report.save(tmp_path / "out" / "report.html").read_text()
+    assert not re.search(r"<(script|img|iframe|link)\b", html, re.IGNORECASE) and "default-src 'none'" in html
+    assert "http" not in re.sub(r'xmlns="[^"]+"', "", html).replace("http-equiv", "")
+    assert html.count("<section") == 6 and "<svg" in html
+
+
+def test_a_part_that_fails_leaves_the_others(field: mf.MemoryField) -> None:
+    report = field.report(model="no-such/model", models=(), progress=False)
+    failed = {section.heading for section in report if section.failed}
+    assert {"Map", "Families"} <= failed and "Overview" not in failed and "Health" not in failed
+    assert "could not be made" in report.to_html() and "not made" in repr(report)
+
+
+def test_another_file_is_never_overwritten(field: mf.MemoryField, tmp_path: Path) -> None:
+    target = tmp_path / "thesis.html"
+    target.write_text("not a page of HTML")
+    with pytest.raises(QueryError):
+        field.report(models=(), progress=False).save(target)
+    assert target.read_text() == "not a page of HTML"
+
+
+def test_the_command_writes_it(field: mf.MemoryField, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "report.html"
+    words = ["report", str(field.path), "--model", "hashing-1024", "--models", "--out", str(target), "--quiet"]
+    assert main(words) == 0
+    assert target.is_file() and "written to" in capsys.readouterr().out
