@@ -224,7 +224,7 @@ export default {
       const selected = new Set(model.get("selected"));
       rows.forEach((row, number) => {
         options[number].setAttribute("aria-selected", String(row.name === active));
-        options[number].classList.toggle("mf-chosen", selected.has(row.name));
+        options[number].classList.toggle("mf-picked", selected.has(row.name));
       });
     };
     onEnd(
@@ -233,7 +233,7 @@ export default {
         rows = outcome.rows ?? [];
         options = rows.map((row) => {
           const title = element("span", { class: "mf-title", text: row.title });
-          const line = element("span", { class: "mf-line" }, element("b", { class: "mf-rank", text: row.rank }), title);
+          const line = element("span", { class: "mf-line" }, element("b", { class: "mf-number", text: row.rank }), title);
           line.append(element("span", { class: "mf-score", text: row.score, title: row.why }));
           const text = element("span", { class: "mf-text" }, ...markedText(row.text));
           const why = element("span", { class: "mf-why", text: `${row.name} · ${row.why}` });
