@@ -5,9 +5,15 @@ probefiles   reading and writing JSON lines and CSV
 probechecks  what is wrong with them for a field
 making       from titles, from headings, or written by a language model
 asker        a ready function for the last of these
+
+``annotate`` opens the panel in which a person writes and judges them.
 """
 
 from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
 
 from memoryfield.study.asker import openai_asker
 from memoryfield.study.making import PROMPT, from_sections, from_titles, write
@@ -21,9 +27,22 @@ __all__ = [
     "ProbeFinding",
     "ProbeFindings",
     "Probes",
+    "annotate",
     "from_sections",
     "from_titles",
     "openai_asker",
     "read_probes",
     "write",
 ]
+
+
+def annotate(field: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    """Return the notebook panel in which questions are written and judged; what is saved is read by ``read_probes``.
+
+    Args:
+        field: The ``MemoryField``.
+        path: The file; by default ``NAME.probes.jsonl`` beside the field. One that is there is gone on with.
+        options: As for ``memoryfield_widgets.ProbeAnnotator``.
+    """
+    # by its name and only now: this library works without its widgets, which stand above it
+    return import_module("memoryfield_widgets").ProbeAnnotator(field, path, **options)

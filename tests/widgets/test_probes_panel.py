@@ -250,3 +250,10 @@ def test_acts_come_from_any_thread_and_odd_messages_do_nothing(
     hear(panel, "ask", question=["no", "text"])
     hear(panel, "set", answerable="yes", category=3)
     assert panel.state.error == "" and _last(sent, "marks")["question"] == ""
+
+
+def test_the_library_opens_the_panel(field: mf.MemoryField, tmp_path: Path) -> None:
+    from memoryfield.study import probes
+
+    panel = probes.annotate(field, tmp_path / "mine.jsonl", seed=3)
+    assert isinstance(panel, ProbeAnnotator) and panel.seed == 3 and panel.path.name == "mine.jsonl"
