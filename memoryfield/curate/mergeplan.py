@@ -282,7 +282,7 @@ class MergePlan:
 
     def changed(self, **changes: object) -> MergePlan:
         """Return the plan with other attributes; refused here where it could not be written later."""
-        plan: MergePlan = replace(self, **changes)  # type: ignore[arg-type]
+        plan: MergePlan = replace(self, **changes)  # type: ignore[arg-type]  # the callers know the attributes
         _ = plan.raw
         return plan
 

@@ -398,6 +398,7 @@ def test_four_processes_at_once(field: PageDirectory, history: History) -> None:
     (field.path / "log.md").write_bytes(b"# Log\n")
     command = [sys.executable, "-W", "error", "-c", WRITER, str(field.path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # mypy finds no overload of Popen for arguments in a dict
     writers = [subprocess.Popen([*command, str(n)], cwd=ROOT, **pipes) for n in range(4)]  # type: ignore[call-overload]
     try:
         for writer in writers:

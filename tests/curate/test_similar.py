@@ -183,7 +183,8 @@ def test_harbor_written_again() -> None:
         if page.is_special:
             continue
         rest = Vectors(tuple(names[:row] + names[row + 1 :]), np.delete(matrix, row, axis=0))
-        found = similar_pages(page, source, rest, _Replayed(matrix[row]), recipe="content")  # type: ignore[arg-type]
+        model = _Replayed(matrix[row])
+        found = similar_pages(page, source, rest, model, recipe="content")  # type: ignore[arg-type]  # what is used of it
         if sizes[family[page.name]] > 1:
             repeated += 1
             hits += any(family.get(item.name) == family[page.name] for item in found)
