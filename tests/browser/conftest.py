@@ -7,6 +7,7 @@ may have failed and no request may have left the machine.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -85,8 +86,14 @@ class Lab:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One JupyterLab on the loopback interface with a token and directories of its own."""
-    home = tmp_path_factory.mktemp("lab")
+    """One JupyterLab for all tests."""
+    with running_lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def running_lab(home: Path) -> Iterator[Lab]:
+    """Run a JupyterLab on the loopback interface with a token and directories of its own, below *home*."""
     root = home / "notebooks"
     overrides = home / "config" / "labconfig" / "default_setting_overrides.json"
     for directory in (root, overrides.parent):
@@ -206,6 +213,11 @@ class Book:
                 raise AssertionError(f"after {seconds:.0f} s {expression} is {value!r}, not {wanted!r}")
             self.page.wait_for_timeout(50)  # Playwright's own: it lets the page's events through
 
+    def close(self) -> None:
+        """End the kernel and close the window."""
+        self.page.evaluate(f"async () => {{ await {NOTEBOOK}?.sessionContext?.shutdown(); }}")
+        self.page.context.close()
+
     def run_all(self) -> bool:
         """Run all cells and return whether none raised."""
         return bool(self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')"))
@@ -250,46 +262,58 @@ def notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Iterator
     Args of the function: the cells' code; ``size``, of the window; ``run=False`` to open it only; ``reduced=True`` for
     a reader who asked for less motion.
     """
-    import nbformat
-
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
-    open_now: list[tuple[Any, Book]] = []
+    opened: list[Book] = []
 
     def open_notebook(*cells: str, size: Sequence[int] = (1400, 1000), run: bool = True, reduced: bool = False) -> Book:
-        number = len(open_now)
-        place = lab.root / f"{name}-{number}"
-        place.mkdir(exist_ok=True)
-        path = place / "test.ipynb"
-        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
-        made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(made, path)
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce" if reduced else "no-preference"
-        )
-        page = context.new_page()
-        page.set_default_timeout(STEP * 1000)
-        book = Book(page, path)
-        open_now.append((context, book))
-        page.on("pageerror", lambda error: book.problems.append(str(error)))
-        page.on("request", lambda asked: None if _is_own(lab, asked.url) else book.outside.append(asked.url))
-        context.request.get(f"{lab.address}/lab?token={lab.token}")  # leaves the cookie
-        page.goto(f"{lab.address}/lab/workspaces/{name}-{number}/tree/{place.name}/test.ipynb?reset")
-        page.wait_for_function(
-            f"{NOTEBOOK}?.context?.isReady && {NOTEBOOK}.sessionContext?.session?.kernel?.status === 'idle'",
-            timeout=SERVER_STARTS * 1000,
-        )
+        book = open_book(lab, browser, f"{name}-{len(opened)}", cells, size=size, reduced=reduced)
+        opened.append(book)
         if run:
             assert book.run_all(), [output for output in book.outputs() if output["output_type"] == "error"]
         return book
 
     yield open_notebook
     failed = []
-    for context, book in open_now:
-        book.page.evaluate(f"async () => {{ await {NOTEBOOK}?.sessionContext?.shutdown(); }}")
-        context.close()
+    for book in opened:
+        book.close()
         failed += [f"a script failed: {problem}" for problem in book.problems]
         failed += [f"a request left the machine: {url}" for url in book.outside]
     assert not failed, "\n".join(failed)
+
+
+def open_book(
+    lab: Lab,
+    browser: Any,
+    name: str,
+    cells: Sequence[str],
+    *,
+    size: Sequence[int] = (1400, 1000),
+    reduced: bool = False,
+) -> Book:
+    """Open a new notebook of some cells in a workspace of its own, and wait for its kernel; nothing is run yet."""
+    import nbformat
+
+    place = lab.root / name
+    place.mkdir(exist_ok=True)
+    path = place / "test.ipynb"
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, path)
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce" if reduced else "no-preference"
+    )
+    page = context.new_page()
+    page.set_default_timeout(STEP * 1000)
+    book = Book(page, path)
+    page.on("pageerror", lambda error: book.problems.append(str(error)))
+    page.on("request", lambda asked: None if _is_own(lab, asked.url) else book.outside.append(asked.url))
+    context.request.get(f"{lab.address}/lab?token={lab.token}")  # leaves the cookie
+    page.goto(f"{lab.address}/lab/workspaces/{name}/tree/{name}/test.ipynb?reset")
+    page.wait_for_function(
+        f"{NOTEBOOK}?.context?.isReady && {NOTEBOOK}.sessionContext?.session?.kernel?.status === 'idle'",
+        timeout=SERVER_STARTS * 1000,
+    )
+    return book
 
 
 def _is_own(lab: Lab, url: str) -> bool:
