@@ -138,6 +138,20 @@ def test_nothing_saved_differs_from_nothing_good_enough(tmp_path: Path, box: Sea
     assert ask(box, hear, "zeppelin")["kind"] == "nothing"
 
 
+def test_the_gate_says_that_nothing_answers(box: SearchBox, hear: Hear) -> None:
+    hear(box, "set", name="gate", value=True)
+    assert box.settings["gate"] is True
+    shown = ask(box, hear, "quantum chromodynamics of gluons")
+    assert shown["kind"] == "gate" and "nothing above the gate" in shown["heading"]
+    assert ask(box, hear, "the sour dough starter was looked at")["kind"] == "found"
+    hear(box, "set", name="retriever", value="keyword")  # has no gate
+    assert ask(box, hear, "sour dough")["kind"] == "found"
+    hear(box, "set", name="gate", value=False)
+    hear(box, "set", name="retriever", value="hybrid")
+    assert ask(box, hear, "quantum chromodynamics of gluons")["kind"] in ("found", "nothing")
+    assert "gate" not in box.state.filters
+
+
 def test_two_boxes_of_one_field_share_the_question(state: State, hear: Hear) -> None:
     one, two = SearchBox(state.field), SearchBox(state.field)
     ask(one, hear, "crane")

@@ -104,7 +104,9 @@ export default {
     const where = field("Where", element("input", { type: "text" }), "tags=ci, status=done");
     const since = field("Since", element("input", { type: "text" }), "2025-03-01");
     const until = field("Until", element("input", { type: "text" }), "2025-12");
-    const controls = { retriever, model: modelChoice, recipe, k: most, where, since, until };
+    const gate = field("Nothing rather than a poor answer (gate)", element("input", { type: "checkbox" }));
+    gate.box.classList.add("mf-gate");
+    const controls = { retriever, model: modelChoice, recipe, k: most, where, since, until, gate };
     const settings = element("div", { class: "mf-settings", hidden: true, role: "group", "aria-label": "Settings" });
     settings.append(...Object.values(controls).map((one) => one.box));
 
@@ -173,7 +175,8 @@ export default {
     select.addEventListener("click", () => tell(model, "select"));
     for (const [name, { control }] of Object.entries(controls)) {
       control.addEventListener("change", () => {
-        tell(model, "set", { name, value: name === "k" ? Number(control.value) : control.value });
+        const value = control.type === "checkbox" ? control.checked : name === "k" ? Number(control.value) : control.value;
+        tell(model, "set", { name, value });
       });
     }
 
@@ -204,13 +207,15 @@ export default {
     onEnd(
       watch(model, "settings", (given) => {
         for (const [name, { control }] of Object.entries(controls)) {
+          if (control.type === "checkbox") control.checked = Boolean(given[name]);
+          if (control.type === "checkbox") continue;
           const value = String(given[name] ?? "");
           if (name === "model" && ![...control.options].some((option) => option.value === value)) {
             control.append(element("option", { value, text: value }));
           }
           if (control.value !== value) control.value = value;
         }
-        const set = ["where", "since", "until"].filter((name) => given[name]);
+        const set = ["where", "since", "until", "gate"].filter((name) => given[name]);
         more.textContent = set.length ? `Settings (${count(set.length, "filter")})` : "Settings";
       }),
     );

@@ -35,7 +35,7 @@ class SearchBox(Panel):
     _esm = script("search.js")
     _css = style("search.css")
     query = traitlets.Unicode("").tag(sync=True)
-    settings = traitlets.Dict().tag(sync=True)  # retriever, model, recipe, k, where, since, until
+    settings = traitlets.Dict().tag(sync=True)  # retriever, model, recipe, k, gate, where, since, until
     trouble = traitlets.Dict().tag(sync=True)  # setting -> what is wrong with it
     models: Any = traitlets.List().tag(sync=True)  # code, ready, note
     outcome = traitlets.Dict().tag(sync=True)  # kind, heading, notes, rows
@@ -66,6 +66,7 @@ class SearchBox(Panel):
                 "model": _code(state.model),
                 "recipe": state.recipe or "",
                 "k": state.k,
+                "gate": bool(state.filters.get("gate")),
                 **self._typed,
             }
 
@@ -125,6 +126,9 @@ class SearchBox(Panel):
             return {"recipe": value or None}
         if name == "k":
             return {"k": _count(value)}
+        if name == "gate":
+            kept = {key: given for key, given in self.state.filters.items() if key != "gate"}
+            return {"filters": {**kept, "gate": True} if value is True else kept}
         if name in self._typed and isinstance(value, str):
             typed = {**self._typed, name: value}
             filters = read_filters(typed, self.state.filters)
@@ -199,7 +203,7 @@ def _why_nothing(hits: Any) -> str:
     reason = str(hits.reason)
     if reason.startswith("nothing saved yet"):
         return "empty"
-    return "gate" if reason.startswith("nothing above") or getattr(hits, "gated", False) else "nothing"
+    return "gate" if hits.passed_gate is False or reason.startswith("nothing above") else "nothing"
 
 
 def _row(hit: Any, retriever: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class State:
         recipe: Recipe of the vectors; None for the field's own.
         query: The question.
         retriever: ``hybrid``, ``vector`` or ``keyword``.
-        filters: Of the search: ``where``, ``since``, ``until``, ``min_score``.
+        filters: Of the search: ``where``, ``since``, ``until``, ``min_score``, ``gate``.
         k: Most hits.
         hits: The results of the last search (``SearchResults``), None before the first.
         selected: Names of the selected pages.
@@ -251,6 +251,9 @@ class State:
             self.jobs.start("search", self._search, lambda hits: self.update(hits=hits), delay=delay)
 
     def _search(self, job: Job) -> Any:
+        filters = dict(self.filters)
+        if self.retriever == "keyword":
+            filters.pop("gate", None)  # a gate compares vectors
         return self.field.search(
             self.query,
             k=self.k,
@@ -260,7 +263,7 @@ class State:
             # the index is locked while it is being built; what it holds so far can be searched
             sync=not self.jobs.has("index"),
             progress=job.progress,
-            **self.filters,
+            **filters,
         )
 
     def _found(self, hits: Any) -> None:
