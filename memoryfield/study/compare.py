@@ -193,6 +193,8 @@ class _Found:
                     first, why = next(iter(whole.missing.items()))
                     self.failed[label] = f"no page got a usable vector; {first}: {why}"
                     continue
+                if recipe == PASSAGES:
+                    self.notes.append(f"{label}: likeness is of one vector a page, retrieval of its passages")
                 if recipe == PASSAGES and cuts != [whole.dimensions]:
                     self.notes.append(f"{label}: vectors of passages are not cut; compared whole")
                     cut = [whole]
