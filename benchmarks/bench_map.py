@@ -150,16 +150,17 @@ def select_on(book: Any, side: str) -> tuple[list[float], int]:
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     seconds = []
     for turn in range(SELECTIONS):
-        size = 30 + 4 * turn
+        size = 60 + 4 * turn
+        x = middle[0] + (70 if turn % 2 else -70)  # never the same pages twice
         before = book.ask("len(heard)")
-        page.mouse.move(middle[0] - size, middle[1] - size)
+        page.mouse.move(x - size, middle[1] - size)
         page.mouse.down()
-        page.mouse.move(middle[0], middle[1])
-        page.mouse.move(middle[0] + size, middle[1] + size)
+        page.mouse.move(x, middle[1])
+        page.mouse.move(x + size, middle[1] + size)
         released = time.time()
         page.mouse.up()
         try:
-            book.until(f"len(heard) > {before}", seconds=3)
+            book.until(f"len(heard) > {before}", seconds=5)
         except AssertionError:
             continue
         seconds.append(book.ask("heard[-1][0]") - released)
@@ -207,6 +208,8 @@ def main() -> None:
                 for code in (setup, PREPARE, IMPORTS[side]):
                     book.do(code)
                 found[side] = measure(book, side, count)
+                shown = ", ".join(f"{what} {value}" for what, value in found[side].items() if what != "selection")
+                print(f"{side}, {count:,} pages: {shown}", file=sys.stderr, flush=True)
                 book.close()
             _report(results, count, found)
     if "jupyter-scatter" not in sides:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from memoryfield.errors import IndexFileError
 from memoryfield.field.pages import FieldPages
 from memoryfield.format.page import SPECIAL_NAMES
 from memoryfield.format.pages import open_pages
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memoryfield.curate.near import NearDuplicates
     from memoryfield.format.pages import PageSource
     from memoryfield.index.embedders import Embedder
+    from memoryfield.index.files import IndexState
     from memoryfield.index.keywords import KeywordIndex
     from memoryfield.index.report import SyncReport
     from memoryfield.index.vectors import VectorIndex
@@ -101,6 +103,32 @@ class FieldIndexes(FieldPages):
         if self._keywords is None:
             self._keywords = KeywordIndex(self._source)
         return self._keywords
+
+    def delete_index(self, name: str) -> IndexState:
+        """Delete a vector index and return what it was; pages are not touched, and ``sync`` makes it again.
+
+        Args:
+            name: Its file name, as ``indexes`` lists it; the model need not be there.
+
+        Raises:
+            IndexFileError: There is no such index, it was made by something else, or it cannot be deleted.
+        """
+        from memoryfield.index.connections import gate, remove_database
+
+        found = {state.path.name: state for state in self.indexes()}
+        state = found.get(name)
+        if state is None:
+            known = ", ".join(sorted(found)) or "none"
+            raise IndexFileError(f"{self.name} has no index {name!r}; there is: {known}")
+        if state.state in ("foreign", "symlink"):
+            raise IndexFileError(f"{name} is no index of this library ({state.state}); it was left alone")
+        held = [index for index in self._indexes.values() if index.path == state.path]
+        if held:
+            held[0].delete()
+        else:
+            with gate(state.path):
+                remove_database(state.path)
+        return state
 
     def sync(
         self,

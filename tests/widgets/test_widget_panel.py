@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,3 +116,40 @@ def test_scripts_join_into_one_module_without_imports(name: str) -> None:
 
 def test_styles_join() -> None:
     assert "--mf-accent" in style("status.css") and ".mf-status" in style("status.css")
+
+
+def test_indexes_are_built_updated_and_deleted_on_demand(
+    state: State, hear: Callable[..., None], told: Callable[..., list[tuple[dict[str, Any], list[Any]]]]
+) -> None:
+    bar = StatusBar(state)
+    sent = told(bar)
+    hear(bar, "indexes", open=True)
+    assert state.jobs.wait()
+    assert sent[-1][0]["rows"] == []
+    assert "hashing-1024" in sent[-1][0]["models"]
+
+    hear(bar, "build", model="hashing-1024")
+    assert state.jobs.wait()
+    (row,) = sent[-1][0]["rows"]
+    assert (row["model"], row["rows"], row["state"]) == ("hashing-1024", 12, "up to date")
+    state.field.write("one-more", title="One more", on_similar="ignore")
+    state.wrote()
+    assert state.jobs.wait()
+    assert sent[-1][0]["rows"][0]["state"] == "1 page behind"
+    hear(bar, "build", model="hashing-1024", recipe="page")
+    assert state.jobs.wait()
+    assert sent[-1][0]["rows"][0]["state"] == "up to date"
+
+    hear(bar, "delete", file=row["file"])
+    assert state.jobs.wait()
+    assert sent[-1][0]["rows"] == []
+    assert state.message == "deleted the index hashing-1024.sqlite3"
+    assert state.field.indexes() == []
+    hear(bar, "delete", file="../page-01.md")
+    assert state.jobs.wait()
+    assert "has no index" in state.error
+    hear(bar, "indexes", open=False)
+    count = len(sent)
+    state.wrote()
+    assert state.jobs.wait()
+    assert len(sent) == count

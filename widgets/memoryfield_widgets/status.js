@@ -1,5 +1,5 @@
 // The status line: jobs with progress and a way to cancel them, the last message, the last error.
-import { element, tell, watch, shell, duration, count } from "./panel.js";
+import { element, tell, hear, watch, shell, duration, count } from "./panel.js";
 
 /** Returns the words for one job: what it does, how far it is, how long it will take. */
 export function jobWords(job) {
@@ -9,6 +9,75 @@ export function jobWords(job) {
     parts.push(`about ${duration(job.left)} left`);
   }
   return parts.join(", ");
+}
+
+/** Makes the list of indexes: what each is, and buttons to build, update and delete. */
+function indexList(model, onEnd) {
+  const body = element("div");
+  const button = (text, label, click, attributes = {}) =>
+    element("button", { type: "button", text, "aria-label": label, on: { click }, ...attributes });
+  const list = element(
+    "details",
+    { class: "mf-indexes", on: { toggle: (event) => tell(model, "indexes", { open: event.currentTarget.open }) } },
+    element("summary", { text: "Indexes" }),
+    body,
+  );
+  const remove = (row) => {
+    // the first press asks, the second does it
+    const act = (event) => {
+      const own = event.currentTarget;
+      if (own.dataset.asked) {
+        tell(model, "delete", { file: row.file });
+        return;
+      }
+      own.dataset.asked = "yes";
+      own.textContent = "Really delete?";
+      own.setAttribute("aria-label", `Really delete the index of ${row.model}, recipe ${row.recipe}?`);
+      own.addEventListener("blur", () => {
+        delete own.dataset.asked;
+        own.textContent = "Delete";
+      });
+    };
+    return button("Delete", `Delete the index of ${row.model}, recipe ${row.recipe}`, act);
+  };
+  const line = (row) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", text: row.model }),
+      element("td", { text: row.recipe }),
+      element("td", { text: count(row.rows, "page") }),
+      element("td", { text: row.problem || row.state }),
+      element(
+        "td",
+        {},
+        button("Update", `Update the index of ${row.model}, recipe ${row.recipe}`, () =>
+          tell(model, "build", { model: row.model, recipe: row.recipe }),
+        ),
+        " ",
+        remove(row),
+      ),
+    );
+  onEnd(
+    hear(model, {
+      indexes({ rows, models }) {
+        const heads = ["Model", "Recipe", "Holds", "State", ""];
+        const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })));
+        const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows.map(line)));
+        const choice = element(
+          "select",
+          { "aria-label": "Model of a new index" },
+          ...models.map((code) => element("option", { value: code, text: code })),
+        );
+        const build = button("Build", "Build an index with this model", () => tell(model, "build", { model: choice.value }));
+        body.replaceChildren(
+          rows.length ? table : element("p", { class: "mf-soft", text: "No index yet: a search makes one." }),
+          models.length ? element("div", { class: "mf-row" }, "Another model that is ready:", choice, build) : "",
+        );
+      },
+    }),
+  );
+  return list;
 }
 
 export default {
@@ -21,7 +90,7 @@ export default {
     const dismiss = element("button", { type: "button", text: "Dismiss", on: { click: () => tell(model, "dismiss") } });
     const error = element("div", { class: "mf-error" }, element("span", {}, mark, words), dismiss);
     const alert = element("div", { role: "alert" });
-    root.append(jobs, message, alert);
+    root.append(jobs, message, alert, indexList(model, onEnd));
 
     const rows = new Map(); // by job id, so that a Cancel button keeps its focus while numbers change
     onEnd(
