@@ -149,10 +149,27 @@ def test_unsure_is_not_asked_again_and_a_skipped_pair_comes_last(
     assert review.pair is None
     hear(review, "back")
     assert review.pair == skipped
-    other = FamilyReview(State(review.field))  # the cell runs again
+    other = FamilyReview(State(review.field))  # another notebook
     other.find()
     assert other.state.jobs.wait()
     assert other.pair is None
+
+
+def test_a_cell_that_runs_again_shows_the_families_at_once(
+    review: FamilyReview, hear: Callable[..., None], told: Told
+) -> None:
+    _begin(review, hear, told)
+    hear(review, "answer", said="different", pair=list(review.pair or ()))
+    _settle(review)
+    again = FamilyReview(review.field)
+    assert again.stage == "ready" and again.groups == review.groups and again.score["answers"] == 1
+    assert again.pair == review.pair and "1 family" in again.twin()
+    review.close()
+    sent = told(again)
+    again.field.write("slip-third", title=TOPICS["slip"][:28], body=TOPICS["slip"], on_similar="ignore")
+    hear(again, "hello")  # and looks whether they are still the same
+    _settle(again)
+    assert again.groups[0]["members"] == ["slip", "slip-again", "slip-third"] and _last(sent, "pair")["pages"]
 
 
 def test_answers_given_faster_than_they_are_learned_all_count(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,22 +15,22 @@ import traitlets
 
 import memoryfield as mf
 from memoryfield_widgets.jobs import Job
-from memoryfield_widgets.marking import marked
 from memoryfield_widgets.merging import MergeDesk
+from memoryfield_widgets.pairview import MOST_NAMES, group, question
 from memoryfield_widgets.panel import Panel, script, style
 from memoryfield_widgets.state import State
 
 Names = tuple[str, str]
 Answer = Literal["same", "different", "unsure"]
 
-_LONGEST_SHOWN = 20_000  # characters of a page; the rest is counted
 _MOST_GROUPS = 200  # families in the list
-_MOST_NAMES = 50  # names of one family in the list
 _AHEAD = 10  # questions that are looked up at once
 _QUICK = 0.5  # seconds to wait for the families after an answer, for the sake of a better next question
 
 # Pairs of which somebody was not sure, by field; they are not asked again while the process lives.
 _unsure: dict[str, set[Names]] = {}
+# The families found last, so that a cell that runs again shows them at once.
+_kept: weakref.WeakKeyDictionary[State, Any] = weakref.WeakKeyDictionary()
 
 
 class FamilyReview(Panel):
@@ -73,13 +74,17 @@ class FamilyReview(Panel):
         self._queue: tuple[Any, list[Names]] = (None, [])  # families, and what they would ask next
         self._took = 0.0  # seconds of the last look at the families after an answer
         self._kind = f"families {self.model_id}"
+        self._looked = False
         self.follow(self._follow, "revision", "model", "selected")
         self._follow(frozenset({"selected"}))
+        if self.state in _kept:
+            self._take(_kept[self.state])
 
     # --- finding families ---------------------------------------------------------------------------------------------
 
     def find(self, *, delay: float = 0.0) -> None:
         """Find the families on the worker thread; the panel does so by itself when it is first shown."""
+        self._looked = True
         if self.stage in ("idle", "failed"):
             self.stage = "finding"
 
@@ -94,7 +99,7 @@ class FamilyReview(Panel):
 
     def _take(self, found: Any) -> None:
         with self._guard:
-            self.found = found
+            self.found = _kept[self.state] = found
             names = set(self.field.names())
             self._trail = [pair for pair in self._trail[: self._at + 1] if set(pair) <= names]
             self._at = len(self._trail) - 1
@@ -105,8 +110,8 @@ class FamilyReview(Panel):
 
     def _follow(self, changed: frozenset[str]) -> None:
         if "selected" in changed:
-            self.chosen = list(self.state.selected[:_MOST_NAMES])
-        if changed & {"revision", "model"} and self.stage != "idle":
+            self.chosen = list(self.state.selected[:MOST_NAMES])
+        if changed & {"revision", "model"} and self._looked:
             self.find(delay=0.3)
             self.state.jobs.start(f"check {self.model_id}", self.desk.check)
 
@@ -123,13 +128,15 @@ class FamilyReview(Panel):
                 self._aside.add(pair)
             else:
                 self._aside.discard(pair)
-            if said is not None or before in ("same", "different") or self.found.evidence(*pair).answer is not None:
+            teaches = said is not None or before in ("same", "different")
+            teaches = teaches or self.found.evidence(*pair).answer is not None  # taken back
+            if teaches:
                 self._pending.append((pair, said))
-            wait = bool(self._pending) and self._took < _QUICK
+            wait = teaches and self._took < _QUICK
             if not wait:
                 self._advance()
-        if self._pending:
-            self.state.jobs.start(f"answer {self.model_id}", self._learn)
+        if teaches:  # where it takes long, a search does not have to wait for it
+            self.state.jobs.start(f"answer {self.model_id}", self._learn, long=self._took >= _QUICK)
         if not wait:
             self._show_pair()
 
@@ -154,6 +161,7 @@ class FamilyReview(Panel):
                     self._pending.insert(0, (pair, said))
                     continue
                 self.found, self._queue = found, (found, best)
+                _kept[self.state] = found
                 self._took = time.monotonic() - begun
                 advance = pair == self.pair
                 if advance:
@@ -245,7 +253,7 @@ class FamilyReview(Panel):
                 "worthwhile": found.worthwhile,
                 "model": found.model_code,
             }
-            self.groups = [_group(family) for family in found[:_MOST_GROUPS]]
+            self.groups = [group(family) for family in found[:_MOST_GROUPS]]
             self.stage = "ready"
 
     def _show_pair(self) -> None:
@@ -263,23 +271,7 @@ class FamilyReview(Panel):
             pages = [self.field.read(name) for name in pair]
         except mf.errors.PageNotFound as error:
             return {**shared, "pages": [], "gone": str(error)}
-        evidence = found.evidence(*pair)
-        parts = [(page.title, page.summary, page.body[:_LONGEST_SHOWN]) for page in pages]
-        runs = marked(*parts)
-        answer = self._given.get(pair)
-        if answer is None and evidence.answer is not None:
-            answer = "same" if evidence.answer else "different"
-        return {
-            **shared,
-            "pages": [_shown(page, run) for page, run in zip(pages, runs, strict=True)],
-            "probability": evidence.probability if evidence.answer is None else None,
-            "cosine": evidence.cosine,
-            "usual": evidence.usual,
-            "together": evidence.together,
-            "answer": answer,
-            "for": [[reason.kind, reason.text] for reason in evidence.supporting],
-            "against": [[reason.kind, reason.text] for reason in evidence.opposing],
-        }
+        return {**shared, **question(pages, found.evidence(*pair), self._given.get(pair))}
 
     def _show_plan(self) -> None:
         self.merged = dict(self.desk.merged)
@@ -293,7 +285,7 @@ class FamilyReview(Panel):
 
     def heard_hello(self, _content: Mapping[str, Any]) -> None:
         """A view appeared: look for families if nobody has yet, and show what there is."""
-        if self.stage == "idle":
+        if not self._looked:
             self.find()
         self._show_pair()
         self._show_plan()
@@ -380,29 +372,3 @@ def _text(content: Mapping[str, Any], key: str) -> str | None:
 def _names(content: Mapping[str, Any]) -> tuple[str, ...]:
     value = content.get("names")
     return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
-
-
-def _group(family: Any) -> dict[str, Any]:
-    return {
-        "members": list(family.members[:_MOST_NAMES]),
-        "titles": [title[:120] for title in family.titles[:_MOST_NAMES]],
-        "size": len(family),
-        "medoid": family.medoid,
-        "cohesion": family.cohesion,
-        "probability": family.probability,
-        "why": family.why,
-        "automatic": family.automatic,
-    }
-
-
-def _shown(page: Any, runs: list[list[tuple[str, int]]]) -> dict[str, Any]:
-    dates = [f"{word} {date}" for word, date in (("created", page.created), ("updated", page.updated)) if date]
-    return {
-        "name": page.name,
-        "dates": ", ".join(dates),
-        "size": page.size,
-        "title": runs[0],
-        "summary": runs[1],
-        "body": runs[2],
-        "more": max(len(page.body) - _LONGEST_SHOWN, 0),
-    }

@@ -120,10 +120,14 @@ class ProbeAnnotator(Panel):
         lost: list[str] = []
         for retriever, model in asked:
             job.check()
-            wanted_model = model or self.state.model
             try:
                 hits = self.field.search(
-                    question, k=self.depth, retriever=retriever, model=wanted_model, progress=job.progress
+                    question,
+                    k=self.depth,
+                    retriever=retriever,
+                    model=model or self.state.model,
+                    sync=not self.state.jobs.has("index"),  # an index that is being built can be searched so far
+                    progress=job.progress,
                 )
             except mf.errors.ModelError as error:
                 lost.append(str(error))
@@ -274,7 +278,7 @@ class ProbeAnnotator(Panel):
             self.rows = [
                 {
                     "id": probe.id,
-                    "question": probe.question[:300],
+                    "question": probe.question[:160],
                     "gold": len(probe.gold),
                     "category": probe.category,
                     "answerable": probe.answerable,
