@@ -165,6 +165,15 @@ def test_gates_may_be_given(harbor: mf.MemoryField, found: Evaluation) -> None:
             harbor.evaluate(found.probes, ["keyword"], gate=wrong, timed=0, progress=False)  # type: ignore[arg-type]
 
 
+def test_the_gate_of_the_field_is_one(harbor: mf.MemoryField, found: Evaluation) -> None:
+    gate = harbor.gate(progress=False)
+    gated = harbor.evaluate(found.probes, ["vector", "hybrid"], gate=gate, timed=0, progress=False)
+    for label in gated.labels:
+        assert gated[label].threshold == gate.threshold and gated[label].gate == "calibrated"
+        passing = [gate.passes(probe.question) for probe in gated.probes[:5]]
+        assert [score >= gate.threshold for score in gated[label].scores[:5]] == passing
+
+
 def test_a_gate_that_is_open_lets_all_pass_also_from_a_file(tmp_path: Path) -> None:
     probes = [Probe("a", "q", ["gold"]), Probe("b", "p", answerable=False)]
     found = made_up([run("v", [1, 0], scores=[0.5, -math.inf], threshold=-math.inf, gate="calibrated")], probes)
