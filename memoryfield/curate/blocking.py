@@ -1,8 +1,8 @@
 """Which pages are compared with which: all with all in a field of some thousand pages, blocks of neighbours beyond.
 
-How near the neighbours of a page usually are is always taken from the whole field, a strip of rows at a time. In a
-large field each page then proposes its nearest pages, the best proposals join blocks of bounded size, and only pairs
-within a block are looked at: the memory grows with the number of pages and not with that of pairs.
+In a large field each page has candidates: its nearest pages and those that share runs of words with it. How near the
+neighbours of a page usually are is taken from them; the best of them join blocks of bounded size, and only pairs within
+a block are looked at. So the memory grows with the number of pages and not with that of pairs.
 """
 
 from __future__ import annotations
@@ -17,37 +17,61 @@ from memoryfield.curate.linkage import FloatArray, IntArray, neighbour_level
 from memoryfield.curate.settings import Settings
 
 ALL_AT_ONCE = 3000  # up to this many pages every pair is looked at
-_LARGEST_BLOCK = 600
-_STRIP = 256
-_PROPOSED = 20  # pages that each page proposes
+_LARGEST_BLOCK = 300
+_STRIP = 16_384  # pairs that are worked out at a time
+_PROPOSED = 20  # nearest pages, by contents and by titles, that each page is compared with
 _LEAST_SCORE = -0.1  # well below any cut that a field was seen to need
 
 
 def levels_of(evidence: Evidence, settings: Settings) -> tuple[dict[str, FloatArray], list[tuple[float, int, int]]]:
-    """Return how near the neighbours of each page usually are, for each view, and what each page proposes.
+    """Return how near the neighbours of each page usually are, for each view, and the pairs to compare.
 
-    A proposal is the raw similarity in the first view and the two pages, smaller number first.
+    Of a field of up to 3,000 pages these are none, since all are compared; else the candidates, each with its raw
+    similarity in the first view and the two pages, smaller number first.
     """
     count = len(evidence)
+    if count > ALL_AT_ONCE:
+        return _levels_of_many(evidence, settings)
     everyone = np.arange(count)
+    tile = evidence.tile(everyone, everyone) if count else {}
     levels = {name: np.zeros(count) for name in settings.views}
+    for name, weights in settings.views.items() if count else ():
+        similarity = mixture(tile, weights)
+        np.fill_diagonal(similarity, -np.inf)
+        levels[name] = neighbour_level(similarity, settings.near, settings.far)
+    return levels, []
+
+
+def _levels_of_many(
+    evidence: Evidence, settings: Settings
+) -> tuple[dict[str, FloatArray], list[tuple[float, int, int]]]:
+    a, b = evidence.candidates(_PROPOSED)
+    similarity = {name: np.empty(len(a)) for name in settings.views}
+    raw = np.empty(len(a))
     first = next(iter(settings.views))
-    proposals: list[tuple[float, int, int]] = []
-    height = count if count <= ALL_AT_ONCE else _STRIP
-    for top in range(0, count, max(height, 1)):
-        rows = everyone[top : top + height]
-        tile = evidence.tile(rows, everyone)
-        own = np.arange(len(rows))
+    for top in range(0, len(a), _STRIP):
+        part = slice(top, top + _STRIP)
+        linked = evidence.linked(a[part], b[part])
         for name, weights in settings.views.items():
-            similarity = mixture(tile, weights)
-            similarity[own, rows] = -np.inf
-            levels[name][rows] = neighbour_level(similarity, settings.near, settings.far)
-            if name == first and count > ALL_AT_ONCE:
-                raw = similarity + beyond(tile, settings)
-                nearest = np.argpartition(-raw, _PROPOSED, axis=1)[:, :_PROPOSED]
-                for place, row in enumerate(rows.tolist()):
-                    proposals += [(float(raw[place, j]), min(row, j), max(row, j)) for j in nearest[place].tolist()]
-    return levels, proposals
+            similarity[name][part] = mixture(linked, weights)
+        raw[part] = similarity[first][part] + beyond(linked, settings)
+    ends = np.concatenate([a, b])
+    levels = {
+        name: _level_of_pairs(ends, np.concatenate([found, found]), len(evidence), settings)
+        for name, found in similarity.items()
+    }
+    return levels, list(zip(raw.tolist(), a.tolist(), b.tolist(), strict=True))
+
+
+def _level_of_pairs(ends: IntArray, similarity: FloatArray, count: int, settings: Settings) -> FloatArray:
+    """Return the mean of the near-th to far-th similarity of each page, over the pairs that it is in."""
+    order = np.lexsort((-similarity, ends))
+    ends, similarity = ends[order], similarity[order]
+    starts = np.searchsorted(ends, np.arange(count))
+    rank = np.arange(len(ends)) - starts[ends]
+    counts = (rank >= settings.near - 1) & (rank < settings.far)
+    total = np.bincount(ends[counts], similarity[counts], minlength=count)
+    return np.asarray(total / np.maximum(np.bincount(ends[counts], minlength=count), 1), dtype=np.float64)
 
 
 def blocks_of(

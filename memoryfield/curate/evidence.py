@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memoryfield.curate.forms import body_forms, opposed, other_values, statements, title_form
+from memoryfield.curate.pairs import nearest_pairs
 from memoryfield.curate.runs import Runs
 from memoryfield.format.page import as_text
 from memoryfield.index.recipes import CONTENT, recipe_text
@@ -228,8 +229,8 @@ class Evidence:
         """Return the cosines of the contents of some pages, each with each."""
         return np.asarray(self._content[numbers] @ self._content[numbers].T)
 
-    def of_pairs(self, a: IndexArray, b: IndexArray) -> dict[str, FloatArray]:
-        """Return every kind of evidence on the pairs ``(a[i], b[i])``, and how many lines and numbers they share."""
+    def linked(self, a: IndexArray, b: IndexArray) -> dict[str, FloatArray]:
+        """Return what :meth:`tile` holds on the pairs ``(a[i], b[i])``."""
         fewer = np.minimum(self._numbers.sizes[a], self._numbers.sizes[b])
         same_form = (self._form[a] == self._form[b]) & (self._form[a] >= 0)
         found = {
@@ -243,6 +244,14 @@ class Evidence:
             "template": (same_form & (self._value[a] != self._value[b])).astype(np.float64),
             "slot": (self._slot.counts_of_pairs(a, b) > self._filled.counts_of_pairs(a, b)).astype(np.float64),
             "same": ((self._text[a] == self._text[b]) & (self._text[a] >= 0)).astype(np.float64),
+        }
+        found["unlike"] = _unlike(found["content"], found["words"], np.minimum(self._lengths[a], self._lengths[b]))
+        return found
+
+    def of_pairs(self, a: IndexArray, b: IndexArray) -> dict[str, FloatArray]:
+        """Return every kind of evidence on the pairs ``(a[i], b[i])``, and how many lines and numbers they share."""
+        return {
+            **self.linked(a, b),
             "lines shared": self._lines.counts_of_pairs(a, b),
             "numbers shared": self._numbers.counts_of_pairs(a, b),
             "characters": self._characters.of_pairs(a, b),
@@ -250,8 +259,18 @@ class Evidence:
             "body form": np.array([other_values(*self._closer(i, j)[0])[0] for i, j in _pairs(a, b)]),
             "opposite": np.array([float(opposed(*self._closer(i, j)[1]) is not None) for i, j in _pairs(a, b)]),
         }
-        found["unlike"] = _unlike(found["content"], found["words"], np.minimum(self._lengths[a], self._lengths[b]))
-        return found
+
+    def candidates(self, most: int) -> tuple[IndexArray, IndexArray]:
+        """Return pairs that may be of one family, in time and memory far below those of all pairs.
+
+        Those are each page with the *most* nearest by contents and by titles, pages that share runs of words, and
+        those of :attr:`certain_candidates`.
+        """
+        found = {*self._listed, *self._runs.near()}
+        parts = [np.array(sorted(found), dtype=np.int64).reshape(-1, 2)]
+        parts += [nearest_pairs(rows, most) for rows in (self._content, self._head)]
+        pairs = np.unique(np.concatenate(parts), axis=0)
+        return pairs[:, 0], pairs[:, 1]
 
     def _closer(self, a: int, b: int) -> tuple[tuple[_Forms, _Forms], tuple[_Statements, _Statements]]:
         """Return the forms and the statements of two bodies; only those of pages that are looked at are taken apart."""
