@@ -132,8 +132,7 @@ def write(
         MemoryfieldError: What *ask* raises; the answers so far are kept.
     """
     _check_count(n, seed)
-    if not callable(ask) or not isinstance(prompt, str) or not prompt.strip():
-        raise QueryError("ask is a function that gets a text and returns one, prompt a text")
+    _check_ask(ask, prompt)
     named = model if model is not None else getattr(ask, "model", None)
     kept = _Answers(Path(cache) if cache is not None else _cache_file(field), prompt, named, seed)
     pages = _sampled([page for page in _ordinary(field) if page.body.strip()], n, seed)
@@ -163,6 +162,11 @@ def _check_count(n: object, seed: object) -> None:
         raise QueryError(f"n={n!r}: give a whole number of at least 1")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise QueryError(f"seed={seed!r}: give a whole number")
+
+
+def _check_ask(ask: object, prompt: object) -> None:
+    if not callable(ask) or not isinstance(prompt, str) or not prompt.strip():
+        raise QueryError("ask is a function that gets a text and returns one, prompt a text")
 
 
 def _ordinary(field: Pages) -> Iterator[Page]:
