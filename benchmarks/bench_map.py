@@ -75,8 +75,8 @@ chart.show()
 PAINTED = {
     "ours": "(n) => Number(document.querySelector('.mf-map')?.dataset.count) === n"
     " && Number(document.querySelector('.mf-map').dataset.painted) >= 1",
-    "plotly": "(n) => document.querySelector('.js-plotly-plot')?._fullData?.[0]?.x?.length === n"
-    " && document.querySelector('.js-plotly-plot .gl-canvas')",
+    "plotly": "(n) => { const plot = document.querySelector('.js-plotly-plot');"
+    " return plot?._fullLayout?.xaxis?._length > 0 && plot.calcdata?.length > 0; }",
     "jupyter-scatter": "(n) => document.querySelector('.jp-OutputArea-output canvas')?.width > 300",
 }
 SURFACE = {

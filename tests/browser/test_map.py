@@ -21,7 +21,7 @@ map
 def opened(notebook: Any, path: Path, *cells: str, **options: Any) -> Any:
     """Open a notebook with a map of a field and wait until it is drawn in full."""
     book = notebook(OPEN.format(path=str(path), model=MODEL), *cells, **options)
-    book.page.locator(".mf-map[data-painted]").wait_for()
+    book.page.locator(".mf-map[data-painted]").first.wait_for()
     book.until("map.wait(0.01) and map.positions.method == 'umap' and len(map.labels) > 0")
     settled(book)
     return book
@@ -241,4 +241,60 @@ def test_shift_adds_alt_removes_and_the_keyboard_does_all(notebook: Any, harbor_
     book.until("sorted(map.selected)", sorted(names))
     # nothing of all this reached the notebook
     assert page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") == 1
+    assert book.ask("state.error") == ""
+
+
+def test_an_edit_moves_one_point_and_hostile_pages_run_nothing(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy, "map")  # the same map in two places
+    page = book.page
+    first, second = page.locator(".mf-map").nth(0), page.locator(".mf-map").nth(1)
+    second.scroll_into_view_if_needed()
+    page.locator(".mf-map[data-count='179']").nth(1).wait_for()
+    before = book.ask("[list(row) for row in map._xy.astype(float)]")
+    names = book.ask("map.positions.names")
+
+    # pages from a stranger: their titles are text, on the map, in the list, in the card and in the legend
+    evil = '<img src=x onerror=\\"window.hacked=1\\">'
+    book.do(
+        f"for number in range(3):\n"
+        f"    field.write(f'zz-evil-{{number}}', title=\"{evil} {{}} $x$\".format(number),\n"
+        f'                summary="<script>window.hacked=2</script>", kind="{evil}", on_similar=\'ignore\')\n'
+        "field.edit('travel-lift-cold-start', body='A new text about invoices and the ledger.')\n"
+        "state.wrote('pages changed')"
+    )
+    page.locator(".mf-map[data-count='182']").nth(1).wait_for()
+    book.until("map.wait(0.01)")
+    settled(book)
+    after = book.ask("dict(zip(map.positions.names, [list(row) for row in map._xy.astype(float)]))")
+    moved = [name for name, place in zip(names, before, strict=True) if after[name] != place]
+    assert moved == ["travel-lift-cold-start"]
+    first.get_by_label("Filter the list of pages").fill("evil")
+    option = first.locator(".mf-option").first
+    assert option.locator("img").count() == 0
+    assert "<img src=x" in option.inner_text()
+    option.hover()
+    book.do("map.color_by = 'kind'")
+    page.locator(".mf-map[data-color='kind']").nth(1).wait_for()
+    first.scroll_into_view_if_needed()
+    x, y = page.evaluate("document.querySelector('.mf-map').memorymap.screenOf('zz-evil-1')")
+    page.mouse.move(x + 2, y)
+    page.mouse.move(x, y)
+    first.locator(".mf-card").get_by_text("<script>window.hacked=2</script>").wait_for()
+    book.shot("map-hostile", first)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator(".mf-map img, .mf-map script").count() == 0
+
+    # both views show one selection, whichever made it
+    page.keyboard.press("Escape")
+    book.do("map.select('zz-evil-2')")
+    for view in (first, second):
+        view.locator(".mf-option[data-name='zz-evil-2'][aria-selected='true']").or_(
+            view.get_by_text("1 page selected", exact=True).first
+        ).first.wait_for()
+
+    # the saved notebook holds a picture and no script of a page
+    html = "".join(
+        "".join(output["data"].get("text/html", "")) for output in book.outputs() if output["output_type"] != "stream"
+    )
+    assert "<svg" in html and "hacked" not in html
     assert book.ask("state.error") == ""
