@@ -23,7 +23,7 @@ from memoryfield.format.snapshot import Snapshot
 from memoryfield.index.columns import CREATE_WORDS, INSERT_WORDS, folded_texts
 from memoryfield.index.connections import FileWatch, Stamp, gate, make_directory, reading, remove_database, writing
 from memoryfield.index.snippets import Snippet, page_snippets
-from memoryfield.index.termscores import TermScores, read_term_scores
+from memoryfield.index.termscores import PageRows, TermScores, read_page_rows, read_term_scores
 from memoryfield.index.words import query_terms
 from memoryfield.places import cache_directory, field_key
 
@@ -91,6 +91,7 @@ class KeywordIndex:
         self._sync_lock = threading.Lock()
         self._held: _Held | None = None
         self._snapshot: Snapshot | None = None
+        self._page_rows: tuple[Stamp, PageRows] | None = None
         self._current: tuple[Stamp | None, Snapshot] | None = None
 
     def __repr__(self) -> str:
@@ -298,8 +299,11 @@ class KeywordIndex:
         asked = list(terms)
 
         def find() -> TermScores:
-            with self._reading() as (connection, _):
-                return read_term_scores(connection, asked, WEIGHTS)
+            with self._reading() as (connection, stamp):
+                held = self._page_rows
+                if held is None or held[0] != stamp:
+                    held = self._page_rows = (stamp, read_page_rows(connection))
+                return read_term_scores(connection, held[1], asked, WEIGHTS)
 
         return self._answer(find, TermScores())
 

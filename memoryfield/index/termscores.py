@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,18 +42,33 @@ class TermScores:
         return found
 
 
-def read_term_scores(connection: sqlite3.Connection, terms: Iterable[str], weights: Sequence[float]) -> TermScores:
-    """Look up terms in the keyword index.
+class PageRows(NamedTuple):
+    """The pages of a keyword index: their names, sorted, and for each of the index's numbers the place among them."""
 
-    Args:
-        connection: The index, in a read transaction.
-        terms: FTS5 phrases, as ``words.query_terms`` gives them.
-        weights: Of the columns.
-    """
+    names: tuple[str, ...]
+    row_of: RowArray
+
+
+def read_page_rows(connection: sqlite3.Connection) -> PageRows:
+    """Read which pages an index holds."""
     held = connection.execute("SELECT filename, id FROM pages").fetchall()
     pages = sorted((name.removesuffix(PAGE_SUFFIX), number) for name, number in held)
     row_of = np.zeros(max((number for _, number in pages), default=0) + 1, np.intp)
     row_of[[number for _, number in pages]] = np.arange(len(pages))
+    return PageRows(tuple(name for name, _ in pages), row_of)
+
+
+def read_term_scores(
+    connection: sqlite3.Connection, pages: PageRows, terms: Iterable[str], weights: Sequence[float]
+) -> TermScores:
+    """Look up terms in the keyword index.
+
+    Args:
+        connection: The index, in a read transaction.
+        pages: The pages that it holds.
+        terms: FTS5 phrases, as ``words.query_terms`` gives them.
+        weights: Of the columns.
+    """
     search = f"SELECT rowid, -bm25(words, {', '.join(map(str, weights))}) FROM words WHERE words MATCH ?"
     found: dict[str, tuple[RowArray, ScoreArray]] = {}
     for term in terms:
@@ -61,5 +77,5 @@ def read_term_scores(connection: sqlite3.Connection, terms: Iterable[str], weigh
         hits = connection.execute(search, (term,)).fetchall()
         if hits:
             ids, scores = zip(*hits, strict=True)
-            found[term] = (row_of[np.array(ids, np.intp)], np.array(scores))
-    return TermScores(tuple(name for name, _ in pages), found)
+            found[term] = (pages.row_of[np.array(ids, np.intp)], np.array(scores))
+    return TermScores(pages.names, found)

@@ -140,7 +140,7 @@ def rank_many(
     each = np.ones(len(asked)) / max(len(asked), 1)
     return Rankings(
         asked,
-        tuple(name for _, name in scoring.keys),
+        scoring.names,
         order,
         scores,
         embedding * each,

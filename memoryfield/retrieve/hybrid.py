@@ -16,17 +16,22 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.index.recipes import PAGE, PASSAGES
 from memoryfield.index.termscores import ScoreArray, TermScores
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.1, 0.75  # of the vectors
+MOST_WEIGHT_OF_PASSAGES = 0.85  # which leave nothing of a page unread
 RATIO_OF_NO_USE, WEIGHT_PER_RATIO = 0.1, 1.8  # how the weight follows from how vectors do on known items
 LITERAL_FROM = 0.8  # from this share of the question's words in one page on the vectors lose weight
 LITERAL_DROP = 0.9  # which share of their weight they lose where a page holds all words
 
 
-def field_weight(ratio: float) -> float:
+def field_weight(ratio: float, recipe: str = PAGE) -> float:
     """Return the weight of the vectors in a field where they find known items *ratio* times as well as words do."""
-    return min(MOST_WEIGHT, max(LEAST_WEIGHT, WEIGHT_PER_RATIO * (ratio - RATIO_OF_NO_USE)))
+    return min(
+        MOST_WEIGHT_OF_PASSAGES if recipe == PASSAGES else MOST_WEIGHT,
+        max(LEAST_WEIGHT, WEIGHT_PER_RATIO * (ratio - RATIO_OF_NO_USE)),
+    )
 
 
 def question_weight(weight: float, share: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ class Scoring:
         with_words: Whether words are needed.
 
     Attributes:
-        keys: All pages, field by field and by name.
+        names: Of all pages, field by field and sorted; a page's number is its place here.
         words: What each term of the questions gives each page.
     """
 
@@ -58,20 +59,42 @@ class Scoring:
         found = term_scores_together([target.keywords for target in targets if target.keywords is not None], asked)
         if not with_words or len(found) != len(targets):
             found = [TermScores() for _ in targets]
-        self.keys: list[Key] = []
-        starts = []
-        names_of = []
-        for number, (vectors, words) in enumerate(zip(self._vectors, found, strict=True)):
-            names = sorted({*(() if vectors is None else vectors.names), *words.names})
-            starts.append(len(self.keys))
-            names_of.append({name: len(self.keys) + row for row, name in enumerate(names)})
-            self.keys += [(number, name) for name in names]
-        self._of_vector = [
-            np.array([place[name] for name in (() if vectors is None else vectors.names)], np.intp)
-            for vectors, place in zip(self._vectors, names_of, strict=True)
-        ]
-        self.words = _joined(found, [[place[n] for n in w.names] for w, place in zip(found, names_of, strict=True)])
-        self.words = TermScores(tuple(name for _, name in self.keys), self.words.terms)
+        self._number_pages(found)
+        self._last: tuple[int, ScoreArray] | None = None
+
+    def _number_pages(self, found: Sequence[TermScores]) -> None:
+        """Give each page of each field one number, whichever half it is in."""
+        self._starts: list[int] = []
+        self._of_vector: list[RowArray] = []
+        of_words: list[RowArray] = []
+        whole: list[str] = []
+        for vectors, words in zip(self._vectors, found, strict=True):
+            near = () if vectors is None else vectors.names
+            self._starts.append(len(whole))
+            if near == words.names or not near or not words.names:  # as nearly always; both are sorted
+                names = near or words.names
+                place = np.arange(len(names)) + len(whole)
+                self._of_vector.append(place if near else place[:0])
+                of_words.append(place if words.names else place[:0])
+            else:
+                names = tuple(sorted({*near, *words.names}))
+                number_of = {name: len(whole) + number for number, name in enumerate(names)}
+                self._of_vector.append(np.array([number_of[name] for name in near], np.intp))
+                of_words.append(np.array([number_of[name] for name in words.names], np.intp))
+            whole += names
+        self.names = tuple(whole) if len(found) != 1 else names
+        one = len(found) == 1 and len(of_words[0]) == len(self.names)
+        self.words = TermScores(self.names, found[0].terms if one else _joined(found, of_words))
+
+    def key(self, page: int) -> Key:
+        """Return the field and the name of a page."""
+        return bisect_right(self._starts, page) - 1, self.names[page]
+
+    def word_scores(self, number: int) -> ScoreArray:
+        """Return the BM25 of every page for a question; read only."""
+        if self._last is None or self._last[0] != number:
+            self._last = (number, self.words.scores(self.terms[number]))
+        return self._last[1]
 
     def blocks(self, numbers: range) -> Iterator[tuple[int, FloatArray | None]]:
         """Yield each question with the product of its vector and every page; NaN where a page has no vector."""
@@ -80,10 +103,14 @@ class Scoring:
             whole = None
             if self.embedded is not None:
                 queries = self.embedded[part.start : part.stop]
-                whole = np.full((len(part), len(self.keys)), np.nan, np.float32)
-                for vectors, places in zip(self._vectors, self._of_vector, strict=True):
-                    if vectors is not None and len(places):
-                        whole[:, places] = vectors.page_scores(queries)
+                only = self._vectors[0] if len(self._vectors) == 1 else None
+                if only is not None and len(only.names) == len(self.names):
+                    whole = only.page_scores(queries)
+                else:
+                    whole = np.full((len(part), len(self.names)), np.nan, np.float32)
+                    for vectors, places in zip(self._vectors, self._of_vector, strict=True):
+                        if vectors is not None and len(places):
+                            whole[:, places] = vectors.page_scores(queries)
             for number in part:
                 has_vector = self.embedded is not None and bool(self.embedded[number].any())
                 yield number, whole[number - part.start] if whole is not None and has_vector else None
@@ -110,7 +137,7 @@ class Scoring:
 
     def by_words(self, number: int, depth: int, among: RowArray | None = None) -> Ranked:
         """Return the first *depth* pages that hold one of the question's words."""
-        scores = self.words.scores(self.terms[number])
+        scores = self.word_scores(number)
         pages = np.flatnonzero(scores > 0.0) if among is None else among[scores[among] > 0.0]
         pages = _highest(scores, pages, depth, 0.0)
         return _best(pages, scores[pages], depth)
@@ -124,7 +151,7 @@ class Scoring:
 
     def share(self, number: int) -> float:
         """Return which share of the question's words the page holds that has most of them by BM25."""
-        scores = self.words.scores(self.terms[number])
+        scores = self.word_scores(number)
         if not scores.any():
             return 0.0
         return share_of_words(self.terms[number], self.words, int(np.argmax(scores)))
@@ -143,11 +170,11 @@ class Scoring:
         """
         if products is None:
             pages, _ = self.by_words(number, depth, among)
-            scores = self.words.scores(self.terms[number])
+            scores = self.word_scores(number)
             return pages, scaled(scores[pages], float(scores.mean()), float(scores.max())) if len(pages) else np.empty(
                 0
             )
-        words = self.words.scores(self.terms[number])
+        words = self.word_scores(number)
         if words.any():
             weight = question_weight(weight, share_of_words(self.terms[number], self.words, int(np.argmax(words))))
             by_words = (1.0 - weight) * scaled(words, float(words.mean()), float(words.max()))
@@ -182,13 +209,14 @@ def _best(pages: RowArray, scores: ScoreArray, depth: int) -> Ranked:
     return pages[order], scores[order]
 
 
-def _joined(found: Sequence[TermScores], places: Sequence[Sequence[int]]) -> TermScores:
+def _joined(found: Sequence[TermScores], numbers: Sequence[RowArray]) -> dict[str, tuple[RowArray, ScoreArray]]:
     """Return the scores of several fields as one, in the numbering of all pages."""
-    numbers = [np.array(held, np.intp) for held in places]
     terms: dict[str, tuple[RowArray, ScoreArray]] = {}
     for term in dict.fromkeys(term for words in found for term in words.terms):
         parts = [
-            (of[w.terms[term][0]], w.terms[term][1]) for w, of in zip(found, numbers, strict=True) if term in w.terms
+            (of[words.terms[term][0]], words.terms[term][1])
+            for words, of in zip(found, numbers, strict=True)
+            if term in words.terms
         ]
         terms[term] = (np.concatenate([rows for rows, _ in parts]), np.concatenate([scores for _, scores in parts]))
-    return TermScores((), terms)
+    return terms

@@ -340,10 +340,11 @@ class _Asked:
     def _by_both(self, depth: int, weight: float, found: _Candidates) -> None:
         embedded = None if self.vector is None or self.vector.ndim != 1 else self.vector[None, :]
         scoring = Scoring(self.targets, [self.query], embedded, True)
-        keys, among = scoring.keys, None
+        among = None
         if any(allowed is not None for allowed in self.allowed):
+            keys = map(scoring.key, range(len(scoring.names)))
             passing = (_passes(self.allowed[number], name) for number, name in keys)
-            among = np.flatnonzero(np.fromiter(passing, np.bool_, len(keys)))
+            among = np.flatnonzero(np.fromiter(passing, np.bool_, len(scoring.names)))
         _, products = next(scoring.blocks(range(1)))
         for retriever, (pages, scores) in (
             ("vector", scoring.by_vector(0, products, depth, among)),
@@ -351,7 +352,8 @@ class _Asked:
             ("hybrid", scoring.fused(0, products, depth, weight, among)),
         ):
             found.add(
-                retriever, [(keys[page], score) for page, score in zip(pages.tolist(), scores.tolist(), strict=True)]
+                retriever,
+                [(scoring.key(page), score) for page, score in zip(pages.tolist(), scores.tolist(), strict=True)],
             )
 
     def passage(self, key: _Key, page: Page) -> MatchedPassage | None:

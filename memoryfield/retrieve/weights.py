@@ -103,7 +103,7 @@ def _from_pages(target: SearchTarget, index: VectorIndex) -> FusionWeight:
         return USUAL_WEIGHT
     ratio, count = found
     cautious = (count * ratio + _COUNTS_AS * _USUAL_RATIO) / (count + _COUNTS_AS)
-    return FusionWeight(field_weight(cautious), f"learned from {count} sentences of the field", ratio)
+    return FusionWeight(field_weight(cautious, index.recipe), f"learned from {count} sentences of the field", ratio)
 
 
 def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
@@ -113,7 +113,7 @@ def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
         return _USUAL_RATIO
     questions = [item.question for item in items]
     scoring = Scoring([target], questions, embed_questions(index.embedder, questions), True)
-    number_of = {name: number for number, (_, name) in enumerate(scoring.keys)}
+    number_of = {name: number for number, name in enumerate(scoring.names)}
     by_vector, by_words = [], []
     for number, products in scoring.blocks(range(len(items))):
         page = number_of.get(items[number].name, -1)
@@ -138,7 +138,7 @@ def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collect
     usual = _of_field(target)
     questions = [question for question, _ in probes]
     scoring = Scoring([target], questions, embed_questions(target.vectors.embedder, questions), True)
-    number_of = {name: number for number, (_, name) in enumerate(scoring.keys)}
+    number_of = {name: number for number, name in enumerate(scoring.names)}
     found = []
     for number, products in scoring.blocks(range(len(questions))):
         gold = {
