@@ -360,8 +360,9 @@ def families(
     believed less. Ten to twenty answers to ``Families.borderline`` settle most of it.
 
     ``index`` and ``listing`` are left out (FORMAT P5). The result does not depend on the order of the pages. Up to
-    3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, only pairs within blocks of at
-    most 600 near pages, so that the memory stays bounded and a family cannot be larger than a block.
+    3,000 pages every pair is looked at, with some 300 bytes of memory a pair; beyond, the nearest pages of each and
+    those that share runs of words with it, in blocks of at most 300 pages, so that time and memory stay far below those
+    of all pairs and a family cannot be larger than a block.
 
     Args:
         pages: The pages of the field.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryfield.curate.pairs import pairs_above
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 _BLOCK = 1024
 _SHOWN = 20
 _MOST_PAIRS = 1_000_000
+_MANY = 5_000  # from so many pages on the whole product is avoided
+_SAMPLED = 1_000
+_STRIP = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class NearDuplicates(Sequence[NearPair]):
         model_code: Model of the vectors.
         recipe: Recipe of the vectors.
         pages: How many pages were compared.
-        median_nearest: Median over the pages of the cosine to their nearest other page; ``nan`` below two pages.
+        median_nearest: Median over the pages, of a large field over a thousand of them, of the cosine to their nearest
+            other page; ``nan`` below two pages.
     """
 
     pairs: tuple[NearPair, ...]
@@ -135,6 +140,8 @@ def near_duplicates(
     """
     check_threshold(threshold)
     count = len(names)
+    if count > _MANY:
+        return _of_many(names, matrix, threshold, model_code=model_code, recipe=recipe)
     nearest = np.full(count, -np.inf, dtype=np.float32)
     found: list[NearPair] = []
     for top in range(0, count, _BLOCK):
@@ -158,3 +165,23 @@ def near_duplicates(
     found.sort(key=lambda pair: (-pair.cosine, pair.first, pair.second))
     median = float(np.median(nearest)) if count > 1 else float("nan")
     return NearDuplicates(tuple(found), threshold, model_code, recipe, count, median)
+
+
+def _of_many(
+    names: Sequence[str], matrix: NDArray[np.float32], threshold: float, *, model_code: str, recipe: str
+) -> NearDuplicates:
+    found = pairs_above(matrix, threshold, most=_MOST_PAIRS)
+    pairs = []
+    for a, b, cosine in zip(found.first.tolist(), found.second.tolist(), found.cosine.tolist(), strict=True):
+        first, second = sorted((names[a], names[b]))
+        pairs.append(NearPair(first, second, round(cosine, 6)))
+    pairs.sort(key=lambda pair: (-pair.cosine, pair.first, pair.second))
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__))  # so that the order of the rows is no matter
+    sample = by_name[np.linspace(0, len(names) - 1, min(_SAMPLED, len(names))).astype(np.int64)]
+    nearest = np.empty(len(sample))
+    for top in range(0, len(sample), _STRIP):
+        rows = sample[top : top + _STRIP]
+        cosines = matrix[rows] @ matrix.T
+        cosines[np.arange(len(rows)), rows] = -np.inf
+        nearest[top : top + _STRIP] = cosines.max(axis=1)
+    return NearDuplicates(tuple(pairs), threshold, model_code, recipe, len(names), float(np.median(nearest)))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from memoryfield.curate import near
 from memoryfield.curate.near import near_duplicates
 from memoryfield.errors import QueryError
 
@@ -36,6 +37,20 @@ def test_more_rows_than_a_block_and_equal_vectors() -> None:
     found = near_duplicates(names, rows, 1.0, model_code="m", recipe="page")
     assert [(p.first, p.second) for p in found] == [("p2400", "p3")]
     assert found[0].cosine == pytest.approx(1.0)
+
+
+def test_a_large_field_gives_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    rows = _unit(rng.normal(size=(3000, 12)))
+    rows[2990:] = rows[:10]
+    names = [f"p{i:04d}" for i in rng.permutation(3000)]
+    whole = near_duplicates(names, rows, 0.92, model_code="m", recipe="page")
+    monkeypatch.setattr(near, "_MANY", 100)
+    order = rng.permutation(3000)
+    many = near_duplicates([names[i] for i in order], rows[order], 0.92, model_code="m", recipe="page")
+    assert [(p.first, p.second) for p in many] == [(p.first, p.second) for p in whole] and len(whole) >= 10
+    assert many.median_nearest == pytest.approx(whole.median_nearest, abs=0.01)
+    assert many == near_duplicates(names, rows, 0.92, model_code="m", recipe="page")
 
 
 def test_order_of_rows_does_not_matter() -> None:
