@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from memoryfield.curate.account import Source
+from memoryfield.curate.account import Entry, Source
 from memoryfield.curate.blocks import body_sentences, read_blocks, write_blocks
 from memoryfield.curate.linking import relinked, unclashed, with_links_to
 from memoryfield.curate.mergeplan import Merged, MergePlan, settable, source_of, sources_of
@@ -152,10 +152,15 @@ def _mended(plan: MergePlan) -> MergePlan:
             break
         blocks, tail = read_blocks(plan.body)
         place = next((i for i, b in enumerate(blocks) if b.kind == "heading" and b.title == SOURCES), len(blocks))
-        texts = dict.fromkeys(
-            f"| {entry.text} |\n{'|---' * (entry.text.count(' | ') + 1)}|" if entry.kind == "table" else entry.text
-            for entry in lost
-        )
+        texts = dict.fromkeys(_standing_alone(entry) for entry in lost)
         addition = read_blocks("\n\n" + "\n\n".join(texts))[0]
         plan = plan.changed(body=write_blocks([*blocks[:place], *addition, *blocks[place:]], tail or "\n"))
     return plan
+
+
+def _standing_alone(entry: Entry) -> str:
+    """Return a lost sentence as a block that nothing before it swallows."""
+    if entry.kind == "table":
+        return f"| {entry.text} |\n{'|---' * (entry.text.count(' | ') + 1)}|"
+    # Behind a list, indented code would be a part of its last item.
+    return f"<!-- code -->\n\n{entry.text}" if entry.text.startswith(("    ", "\t")) else entry.text

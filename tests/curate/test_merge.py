@@ -437,6 +437,14 @@ def test_every_sentence_of_random_pages_is_in_the_result(
     assert _plan(directory, *reversed(pages)).raw == plan.raw  # the order in which pages are given does not matter
 
 
+def test_indented_code_behind_a_list_is_not_swallowed_by_it(tmp_path: Path) -> None:
+    pages = {"a": "Text of the first page.\n\n- One item.\n", "b": "- Another item.\n\n## More\n\n    make all\n"}
+    directory = _field(tmp_path / "f", {**pages, "c": "    make all\n"})
+    for names in (("a", "c"), ("a", "b"), ("a", "b", "c")):
+        plan = _plan(directory, *names, into="a")
+        assert plan.account().complete and "    make all" in plan.text, names
+
+
 def test_a_merge_is_one_step_that_can_be_undone(tmp_path: Path) -> None:
     """The other half of the case no-sentence-vanishes: after undo all files are byte-equal to before."""
     directory = _field(tmp_path / "f", {**SAM, "other": "See [[sam-job]] and [[sam-new-job]].\n"})
