@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 KEPT = 0.9  # share of questions with an answer that should pass
 _VERSION = 1
-_QUANTILE = 0.4  # of the questions thrown together; on four fields with labels this kept 88 to 95 % of the answerable
+_QUANTILE = 0.4  # of the questions thrown together; on three fields with labels this kept 91 to 96 % of the answerable
 _WORDS = 9  # in such a question
+_LEARNED_WORDS = "learned from the words"
 _NO_SCORE = -1.0  # of a question that the model has no vector for
 
 _calibrated: weakref.WeakKeyDictionary[VectorIndex, tuple[str, Gate]] = weakref.WeakKeyDictionary()
@@ -62,7 +63,8 @@ class Gate:
     def __repr__(self) -> str:
         at = "open" if self.threshold == -np.inf else f"at {self.threshold:.3f}"
         passed = "" if self.passed is None else f", lets pass {self.passed:.0%} of the others"
-        return f"<Gate {at}: keeps {self.kept:.0%} of what has an answer{passed}; {self.calibrated_on}>"
+        kept = f"{'aims to keep' if self.calibrated_on.startswith(_LEARNED_WORDS) else 'keeps'} {self.kept:.0%}"
+        return f"<Gate {at}: {kept} of what has an answer{passed}; {self.calibrated_on}>"
 
     @property
     def recipe(self) -> str:
@@ -133,7 +135,7 @@ def calibrated_gate(target: SearchTarget) -> Gate:
     found = remembered(target, index, f"gate {_VERSION}", learn, least=-1.0, most=1.01)
     if found is None:
         return Gate(target, -np.inf, "too few pages to learn from: everything passes", 1.0)
-    gate = Gate(target, found[0], f"learned from the words of {found[1]} pages")
+    gate = Gate(target, found[0], f"{_LEARNED_WORDS} of {found[1]} pages")
     _calibrated[index] = (digest, gate)
     return gate
 

@@ -154,7 +154,11 @@ def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collect
     best = np.flatnonzero(smooth >= smooth.max() - 1e-9)
     chosen = float(_STEPS[best[np.argmin(np.abs(_STEPS[best] - usual.vector))]])
     share = len(found) / (len(found) + _PROBES_COUNT_AS)
-    return FusionWeight(share * chosen + (1.0 - share) * usual.vector, f"learned from {len(found)} probes", usual.ratio)
+    return FusionWeight(
+        share * chosen + (1.0 - share) * usual.vector,
+        f"learned from {len(found):,} {'probe' if len(found) == 1 else 'probes'}",
+        usual.ratio,
+    )
 
 
 def _reciprocal(pages: Any, gold: Collection[int]) -> float:
