@@ -1,10 +1,11 @@
-"""How well duplicate families are found, against those that people made, with no answers and with twenty.
+"""How well duplicate families are found, against those that people made, with no answers and with twenty; pairs_above.
 
     .venv/bin/python benchmarks/bench_families.py FOLDER [--quick]
 
 The folder holds one folder a field, with ``<field>.memoryfield.zip`` and ``families.csv`` (columns ``page, family``);
 ``harbor``, which comes with the library, is always measured. The answers come from the families that people made, for
-the pair that ``borderline`` puts first each time. One setting serves all fields.
+the pair that ``borderline`` puts first each time. One setting serves all fields. Of a field without such a table only
+the number of families is told: where people wrote each page once there should be hardly any.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from measure import Results
 
 from memoryfield.curate.evidence import head_text
 from memoryfield.curate.families import Families, families
+from memoryfield.curate.pairs import pairs_above
 from memoryfield.examples import example_field
 from memoryfield.format.pages import open_pages
 from memoryfield.index.embedders.catalogue import load_model
@@ -29,20 +32,23 @@ from memoryfield.index.recipes import CONTENT, recipe_text
 MODEL = "all-MiniLM-L6-v2"
 ANSWERS = 20
 
-# Best single method at the best threshold, chosen with the labels; what is to be reached with 0 and with 20 answers.
+# Best single method at the best threshold, chosen with the labels; then what is to be reached and what was aimed at,
+# with 0 answers and with 20.
 GOALS = {
-    "bash-tasks-300": (0.80, 0.65, 0.72),
-    "tldr-platforms-300": (0.66, 0.40, 0.54),
-    "webarena-tasks": (0.86, 0.88, 0.90),
-    "assist-notes": (0.84, 0.83, 0.87),
-    "assist-short": (0.53, 0.22, 0.54),
-    "harbor": (None, 0.80, 0.90),
+    "bash-tasks-300": (0.80, (0.65, 0.76), (0.72, 0.84)),
+    "tldr-platforms-300": (0.66, (0.40, 0.60), (0.54, 0.68)),
+    "webarena-tasks": (0.86, (0.88, 0.93), (0.90, 0.94)),
+    "assist-notes": (0.84, (0.83, 0.88), (0.87, 0.91)),
+    "assist-short": (0.53, (0.22, 0.50), (0.54, 0.62)),
+    "harbor": (None, (0.80, 0.80), (0.90, 0.90)),
 }
+CUT = 0.8  # of the pairs that pairs_above looks for
+TILE = 2048
 
 
 @dataclass(frozen=True)
 class Field:
-    """Pages whose families are known, by name."""
+    """Pages whose families are known, by name; none is where each page was written once."""
 
     name: str
     path: Path
@@ -64,8 +70,8 @@ def fields(folder: Path | None) -> list[Field]:
     found = []
     for place in sorted(folder.iterdir()) if folder is not None else []:
         archive, table = place / f"{place.name}.memoryfield.zip", place / "families.csv"
-        if archive.is_file() and table.is_file():
-            found.append(Field(place.name, archive, _known(table)))
+        if archive.is_file():
+            found.append(Field(place.name, archive, _known(table) if table.is_file() else {}))
     harbor = example_field("harbor")
     return [*found, Field("harbor", harbor, _known(harbor.parent / "harbor.families.csv"))]
 
@@ -97,12 +103,21 @@ def measure(field: Field, answers: int, results: Results) -> None:
     """Add the rows of one field: without answers and after each of some numbers of them."""
     model = load_model(MODEL)
     # a page that nobody put into a family is in none and stays out, as in every figure that ours is compared with
-    pages = [page for page in open_pages(field.path).pages() if page.name in field.known and not page.is_special]
+    pages = [page for page in open_pages(field.path).pages() if not page.is_special]
+    pages = [page for page in pages if page.name in field.known or not field.known]
     names = [page.name for page in pages]
     content = model.embed_documents([recipe_text(CONTENT, page) for page in pages])
     heads = model.embed_documents([head_text(page) for page in pages])
     started = time.process_time()
     found = families(pages, content, heads, model_code=model.model_code)
+    if not field.known:
+        estimate, low, high = found.precision
+        doubtful = f"{len(found.doubtful)} of them called doubtful"
+        expected = f"expected precision {estimate:.2f}, {low:.2f} to {high:.2f}" if len(found) else "nothing to expect"
+        results.add(
+            f"{field.name}, no known families", "", "", f"{len(found)} of {len(pages)} pages, {doubtful}; {expected}"
+        )
+        return
     oracle, first, last = GOALS.get(field.name, (None, None, None))
     _row(results, field, found, names, 0, oracle, first)
     results.note(f"{field.name}: {len(pages)} pages, {time.process_time() - started:.1f} s of CPU after the vectors")
@@ -122,7 +137,7 @@ def _row(
     names: Sequence[str],
     given: int,
     oracle: float | None,
-    goal: float | None,
+    goal: tuple[float, float] | None,
 ) -> None:
     reached = scores(found, names, field.known)
     estimate, low, high = found.precision
@@ -134,19 +149,58 @@ def _row(
         "" if oracle is None else f"F1 {oracle:.2f}",
         ours,
         None if oracle is None else reached.f1 / oracle,
-        "" if goal is None else f"F1 at least {goal:.2f}",
-        None if goal is None else round(reached.f1, 2) >= goal,
+        "" if goal is None else f"F1 at least {goal[0]:.2f}, aim {goal[1]:.2f}",
+        None if goal is None else round(reached.f1, 2) >= goal[0],
     )
+
+
+def measure_pairs(count: int, results: Results) -> None:
+    """Add the rows of pairs_above against the tiled product of the upper triangle: CPU time, one core."""
+    for kind, rows in (("spectrum as of sentence models", _falling(count)), ("no structure", _even(count))):
+        started = time.process_time()
+        for top in range(0, count, TILE):
+            for left in range(top, count, TILE):
+                rows[top : top + TILE] @ rows[left : left + TILE].T
+        plain = time.process_time() - started
+        started = time.process_time()
+        found = pairs_above(rows, CUT)
+        ours = time.process_time() - started
+        results.add(
+            f"pairs of cosine {CUT} among {count:,} x {rows.shape[1]}, {kind}",
+            "tiled float32 product of the upper triangle",
+            f"{plain:.1f} s",
+            f"{ours:.1f} s, {len(found.first):,} pairs",
+            ours / plain,
+            "at most 0.4 x" if kind.startswith("spectrum") else "",
+            ours / plain <= 0.4 if kind.startswith("spectrum") else None,
+        )
+
+
+def _falling(count: int) -> npt.NDArray[np.float32]:
+    random = np.random.default_rng(0)
+    scale = (np.arange(1, 769) ** -0.6).astype(np.float32)
+    centres = random.standard_normal((count // 50, 768), dtype=np.float32) * scale
+    noise = random.standard_normal((count, 768), dtype=np.float32) * scale
+    return _unit(centres[random.integers(0, len(centres), count)] + np.float32(0.6) * noise)
+
+
+def _even(count: int) -> npt.NDArray[np.float32]:
+    return _unit(np.random.default_rng(0).standard_normal((count, 768), dtype=np.float32))
+
+
+def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="folder of fields with known families; else harbor alone")
-    parser.add_argument("--quick", action="store_true", help="five answers instead of twenty")
+    parser.add_argument("--quick", action="store_true", help="five answers instead of twenty, fewer vectors")
     asked = parser.parse_args()
     results = Results("Duplicate families", f"Pairwise F1 and B-cubed F1 with {MODEL}, one setting for all fields.")
     for field in fields(asked.folder):
         measure(field, 5 if asked.quick else ANSWERS, results)
+    measure_pairs(20_000 if asked.quick else 50_000, results)
     results.print()
 
 
