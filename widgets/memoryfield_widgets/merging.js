@@ -73,7 +73,7 @@ export function makeDesk({ send, say }) {
       element(
         "tr",
         {},
-        ...["Page", "State", "Sentence", ""].map((text) =>
+        ...["State", "Sentence", ""].map((text) =>
           element("th", { scope: "col" }, text || element("span", { class: "mf-hidden", text: "Action" })),
         ),
       ),
@@ -161,40 +161,38 @@ export function makeDesk({ send, say }) {
   text.addEventListener("input", edited);
   filter.addEventListener("change", list);
 
+  function sentenceRow(entry) {
+    const where = entry.state === "equal" ? `as in ${entry.where}` : `under ${entry.where}`;
+    const drop = () => send("drop", { id: entry.id });
+    return element(
+      "tr",
+      { class: `mf-state-${entry.state}` },
+      element("td", { class: "mf-desk-state", text: `${SIGNS[entry.state]} ${entry.state}`, title: MEANINGS[entry.state] }),
+      element(
+        "td",
+        { dir: "auto" },
+        element("span", { text: entry.text }),
+        entry.where ? element("small", { text: where }) : null,
+        entry.near ? element("small", { text: `resembles: ${entry.near}` }) : null,
+      ),
+      element(
+        "td",
+        {},
+        entry.drop ? button("Drop", drop, { "aria-label": `Drop: ${entry.text.slice(0, 80)}`, "data-waits": true }) : null,
+      ),
+    );
+  }
+
   function list() {
     const wanted = filter.value;
+    const shown = plan.account.filter((entry) => wanted === "all" || entry.state === wanted);
     rows.replaceChildren(
-      ...plan.account
-        .filter((entry) => wanted === "all" || entry.state === wanted)
-        .map((entry) =>
-          element(
-            "tr",
-            { class: `mf-state-${entry.state}` },
-            element("td", { text: entry.page }),
-            element("td", {
-              class: "mf-desk-state",
-              text: `${SIGNS[entry.state]} ${entry.state}`,
-              title: MEANINGS[entry.state],
-            }),
-            element(
-              "td",
-              { dir: "auto" },
-              element("span", { text: entry.text }),
-              entry.where ? element("small", { text: entry.state === "equal" ? `as in ${entry.where}` : `under ${entry.where}` }) : null,
-              entry.near ? element("small", { text: `resembles: ${entry.near}` }) : null,
-            ),
-            element(
-              "td",
-              {},
-              entry.drop
-                ? button("Drop", () => send("drop", { id: entry.id }), {
-                    "aria-label": `Drop: ${entry.text.slice(0, 80)}`,
-                    "data-waits": true,
-                  })
-                : null,
-            ),
-          ),
-        ),
+      ...shown.flatMap((entry, at) => {
+        const row = sentenceRow(entry);
+        if (at > 0 && shown[at - 1].page === entry.page) return [row];
+        const page = element("th", { scope: "rowgroup", colspan: "3", text: entry.page });
+        return [element("tr", { class: "mf-desk-group" }, page), row];
+      }),
     );
     more.textContent = plan.more ? `and ${count(plan.more, "more sentence")}` : "";
     edited();
