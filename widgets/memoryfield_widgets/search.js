@@ -89,7 +89,12 @@ export default {
     });
     const clear = element("button", { type: "button", class: "mf-clear", "aria-label": "Clear the question", text: "×" });
     const more = element("button", { type: "button", "aria-expanded": "false", text: "Settings" });
-    const select = element("button", { type: "button", text: "Select all on the map", hidden: true });
+    const select = element("button", {
+      type: "button",
+      text: "Select all",
+      "aria-label": "Select all on the map",
+      hidden: true,
+    });
     const bar = element("div", { class: "mf-ask" }, element("div", { class: "mf-input" }, input, clear), more);
 
     const retriever = choice("Look for", Object.entries(RETRIEVER_WORDS));
