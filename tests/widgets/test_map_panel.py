@@ -250,3 +250,37 @@ def test_a_model_that_is_not_ready_says_so_in_the_status(field: mf.MemoryField) 
     assert "model-anywhere cannot be loaded" in made.state.error
     assert made.positions is None
     assert "still being made" in made.twin()
+
+
+def test_a_map_that_nobody_sees_rests_until_it_is_seen_again(
+    map_: MemoryMap, hear: Callable[..., None], told: Callable[..., Told]
+) -> None:
+    hear(map_, "hello", view="one")
+    hear(map_, "hello", view="two")
+    hear(map_, "bye", view="one")
+    assert map_.wait()
+    sent = told(map_)
+    map_.state.wrote()
+    assert map_.wait()
+    assert "points" in kinds(sent)  # the other view is still there
+    hear(map_, "bye", view="two")
+    sent.clear()
+    map_.field.write("page-50", title="Fifty", on_similar="ignore")
+    map_.state.wrote()
+    map_.state.ask("winch", retriever="keyword", delay=0)
+    assert map_.wait()
+    assert not {"points", "colors"} & set(kinds(sent))
+    hear(map_, "hello", view="three")
+    assert map_.wait()
+    assert last(sent, "points")[0]["count"] == 13
+    assert last(sent, "colors")[0]["by"] == "similarity"
+
+
+def test_a_closed_map_leaves_no_work_behind(state: State) -> None:
+    made = MemoryMap(state)
+    made.show(pairs=True)
+    made.close()
+    assert state.jobs.wait()
+    before = state.busy
+    state.wrote()
+    assert state.busy == before == ()

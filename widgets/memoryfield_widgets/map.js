@@ -8,6 +8,7 @@ import { PageList, colorWords, looks } from "./maplist.js";
 import { TOOLS, mapActs } from "./mapacts.js";
 import { mapScene } from "./mapscene.js";
 
+const ANSWER_TIME = 5000; // milliseconds after which a silent kernel is mentioned
 const NO_COLORS = { scale: "none", title: "", legend: [], by: "none" };
 
 /** Turns a buffer of a message into a typed array; a message's buffer may start anywhere. */
@@ -205,7 +206,7 @@ class MapView {
         hulls: (content) => this.mine(content) && ((this.hulls = content.groups), this.redraw()),
         pairs: (content, buffers) => this.setPairs(content, buffers),
         card: (content) => this.setCard(content),
-        options: (content) => this.setOptions(content),
+        options: (content) => (this.answered(), this.setOptions(content)),
         empty: (content) => this.setEmpty(content.text),
         zoom: (content) => this.mine(content) && this.showRows(content.rows),
       }),
@@ -226,7 +227,13 @@ class MapView {
     onEnd(() => cancelAnimationFrame(this.frame));
     this.listen();
     this.still();
+    this.expectAnswer();
     tell(this.model, "hello", { view: this.id });
+    onEnd(() => {
+      clearTimeout(this.waiting);
+      clearTimeout(this.hintTimer);
+      tell(this.model, "bye", { view: this.id });
+    });
   }
 
   listen() {
@@ -249,6 +256,21 @@ class MapView {
     if (!bytes?.byteLength || this.points.version >= 0) return;
     const coarse = typed(Uint16Array, bytes);
     this.place(Float32Array.from(coarse, (v) => (v / 65535) * 2 - 1));
+  }
+
+  /** Says so if the kernel stays silent: it may be busy, gone, or another one than the map was made in. */
+  expectAnswer() {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => {
+      this.hint.textContent = "No answer from the kernel yet. It is busy, or this cell has to be run again.";
+      this.hint.hidden = false;
+    }, ANSWER_TIME);
+  }
+
+  answered() {
+    clearTimeout(this.waiting);
+    this.waiting = null;
+    if (!this.hintTimer) this.hint.hidden = true;
   }
 
   mine(content) {
@@ -345,6 +367,7 @@ class MapView {
   setSelection(content, buffers) {
     // my own newer selection is on its way: this answers an older one
     if (!this.mine(content) || (content.view === this.id && content.seq < this.seq)) return;
+    this.answered();
     const rows = typed(Int32Array, buffers[0]);
     const isSame = rows.length === this.selection.size && rows.every((row) => this.selection.has(row));
     if (!isSame) this.showSelection(new Set(rows));

@@ -62,6 +62,9 @@ class MemoryMap(MapViews):
         method = checked("method", method, METHODS)
         super().__init__(field, state, color, method, {checked("show", what, SHOWABLE) for what in show}, height)
         self._me = str(id(self))
+        self._views: set[str] = set()
+        self._unseen = False  # it had views, and the last one is gone: a cell that was run again leaves such maps
+        self._missed = False
         self.follow(self._show_selection, "selected")
         self.follow(self._show_active, "active")
         self.follow(self._show_hits, "hits")
@@ -230,9 +233,12 @@ class MemoryMap(MapViews):
                 long=True,
             )
 
-    def _refresh(self, _changed: frozenset[str]) -> None:
+    def _refresh(self, _changed: frozenset[str] = frozenset()) -> None:
         """Pages were changed: place what is new, leave the rest."""
         self._colorist.forget()
+        if self._unseen:
+            self._missed = True
+            return
 
         def work(job: Job) -> tuple[Any, Facts]:
             layout = self._compute("pca", job.progress, after=self._positions)
@@ -275,7 +281,7 @@ class MemoryMap(MapViews):
     # --- colours, families, pairs -------------------------------------------------------------------------------------
 
     def _asked(self, _changed: frozenset[str]) -> None:
-        if self._color in ("auto", "similarity"):
+        if self._color in ("auto", "similarity") and not self._unseen:
             self._recolor(delay=DEBOUNCE)
 
     def _recolor(self, delay: float = 0.0) -> None:
@@ -341,8 +347,15 @@ class MemoryMap(MapViews):
 
     # --- what the views say -------------------------------------------------------------------------------------------
 
-    def heard_hello(self, _content: Mapping[str, Any]) -> None:
+    def heard_hello(self, content: Mapping[str, Any]) -> None:
         """A view appeared: tell it everything."""
+        self._views.add(str(content.get("view")))
+        was_unseen, self._unseen = self._unseen, False
+        if was_unseen and self._missed:
+            self._missed = False
+            self._refresh()
+        elif was_unseen:
+            self._recolor()
         self._tell_options()
         if self._positions is None:
             return
@@ -357,6 +370,18 @@ class MemoryMap(MapViews):
         if "families" in self._shown:
             self._tell_hulls()
         self._tell_pairs()
+
+    def heard_bye(self, content: Mapping[str, Any]) -> None:
+        """A view is gone; without any the map does no work that only eyes need."""
+        self._views.discard(str(content.get("view")))
+        self._unseen = not self._views
+
+    def close(self) -> None:
+        """Take the map away, and what still runs for it."""
+        if "_me" in self.__dict__:  # else it refused its arguments
+            for what in ("layout", "umap", "facts", "color", "hulls", "pairs"):
+                self.state.jobs.cancel(kind=f"{what} {self._me}")
+        super().close()
 
     def heard_select(self, content: Mapping[str, Any]) -> None:
         """Pages were selected on the map or in its list."""

@@ -96,7 +96,10 @@ export const mapActs = {
       this.hint.textContent = "Click the map, or hold Ctrl, to zoom with the wheel.";
       this.hint.hidden = false;
       clearTimeout(this.hintTimer);
-      this.hintTimer = setTimeout(() => (this.hint.hidden = true), 1600);
+      this.hintTimer = setTimeout(() => {
+        this.hint.hidden = true;
+        this.hintTimer = null;
+      }, 1600);
       return;
     }
     event.preventDefault();
@@ -142,6 +145,7 @@ export const mapActs = {
     this.showSelection(combined(this.selection, rows, how));
     this.seq += 1;
     const content = { kind: "select", view: this.id, seq: this.seq, how, version: this.points.version };
+    this.expectAnswer();
     this.model.send(content, undefined, [Int32Array.from(rows).buffer]);
   },
 
