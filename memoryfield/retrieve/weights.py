@@ -21,14 +21,33 @@ from memoryfield.retrieve.remembered import remembered
 from memoryfield.retrieve.scoring import Scoring
 
 if TYPE_CHECKING:
+    from memoryfield.index.embedders import Embedder
     from memoryfield.index.vectors import VectorIndex
     from memoryfield.retrieve.search import SearchTarget
 
-_VERSION = 1  # of how a ratio is worked out
+_VERSION = 2  # of how a ratio is worked out
 _MOST_RATIO = 2.0
 _USUAL_RATIO = 0.6  # of fields in which nothing could be learned
 _COUNTS_AS = 4  # so many questions the usual ratio counts for
 _DEPTH = 100  # a page below is not found
+# Words of one meaning that share no part. A model that places them no nearer than others compares spellings: it finds
+# known items, which are made of the page's own words, far better than the questions that people ask.
+_ONE_MEANING = (
+    ("big", "large"),
+    ("begin", "start"),
+    ("child", "kid"),
+    ("repair", "fix"),
+    ("error", "mistake"),
+    ("purchase", "buy"),
+    ("quick", "fast"),
+    ("doctor", "physician"),
+    ("car", "automobile"),
+    ("happy", "glad"),
+    ("delete", "remove"),
+    ("picture", "image"),
+)
+_KNOWS_MEANINGS = 0.75  # share of comparisons that come out right; by chance it is a half, or none without any likeness
+_SPELLING_ONLY = 0.1  # what known items say of a model that knows no meanings
 _STEPS = np.linspace(0.0, 1.0, 21)  # weights that are tried with probes
 _PROBES_COUNT_AS = 20  # so many probes what was learned without them counts for
 
@@ -107,7 +126,10 @@ def _from_pages(target: SearchTarget, index: VectorIndex) -> FusionWeight:
 
 
 def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
-    """Return the mean reciprocal rank of known items by vector, divided by that by words."""
+    """Return the mean reciprocal rank of known items by vector, divided by that by words.
+
+    Of a model that knows spellings and no meanings a tenth of that counts.
+    """
     index = target.vectors
     if index is None:
         return _USUAL_RATIO
@@ -120,7 +142,18 @@ def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:
         by_vector.append(_reciprocal(scoring.by_vector(number, products, _DEPTH)[0], {page}))
         by_words.append(_reciprocal(scoring.by_words(number, _DEPTH)[0], {page}))
     words = float(np.mean(by_words))
-    return min(_MOST_RATIO, float(np.mean(by_vector)) / words) if words > 0.05 else _MOST_RATIO
+    ratio = min(_MOST_RATIO, float(np.mean(by_vector)) / words) if words > 0.05 else _MOST_RATIO
+    return ratio if knows_meanings(index.embedder) else _SPELLING_ONLY * ratio
+
+
+def knows_meanings(model: Embedder) -> bool:
+    """Say whether a model places words of one meaning nearer to each other than to other words."""
+    first = embed_questions(model, [one for one, _ in _ONE_MEANING])
+    second = embed_questions(model, [other for _, other in _ONE_MEANING])
+    products = first @ second.T
+    right = products.diagonal()[:, None] > products + 1e-3
+    count = len(_ONE_MEANING)
+    return float(right.sum()) / (count * (count - 1)) >= _KNOWS_MEANINGS
 
 
 def weight_from_probes(target: SearchTarget, probes: Sequence[tuple[str, Collection[str]]]) -> FusionWeight:

@@ -222,6 +222,12 @@ def test_vectors_that_know_nothing_lose_weight(harbor: PageDirectory) -> None:
     assert (found.order == by_words.order).mean() >= 0.9
 
 
+def test_a_model_of_spellings_counts_for_little(hashed: SearchTarget) -> None:
+    assert not weights.knows_meanings(load_model("hashing-1024"))
+    assert weights.knows_meanings(load_model("all-MiniLM-L6-v2"))
+    assert learned_weight([hashed]).vector < 0.3
+
+
 def test_small_field_has_the_usual_weight(target: SearchTarget) -> None:
     assert search([target], "boat").notes == (USUAL_WEIGHT.note,)
 
