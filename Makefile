@@ -62,11 +62,13 @@ else
 	@set -e; for script in $(BENCHMARKS); do echo "==> bench: $$script"; $(BIN)/python "$$script"; done
 endif
 
-docs: $(STAMP) ## write the API pages, made from the docstrings, to build/docs
-	@echo "==> docs: API pages into build/docs"
-	@mkdir -p build/docs
-	@cd build/docs && $(abspath $(BIN))/python -c "import pkgutil, pydoc, memoryfield; \
-	  [pydoc.writedoc(name) for name in ['memoryfield', *sorted(m.name for m in pkgutil.walk_packages(memoryfield.__path__, 'memoryfield.'))]]"
+docs: $(STAMP) ## build the documentation and the executed notebooks into build/docs (warnings are errors)
+	@echo "==> docs: Sphinx into build/docs"
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+ifneq ($(NOTEBOOKS),)
+	@echo "==> docs: the notebooks, executed, into build/docs/notebooks"
+	$(BIN)/jupyter nbconvert --execute --to html --output-dir build/docs/notebooks $(NOTEBOOKS)
+endif
 
 clean: ## delete the environment, caches and everything that was built (never a page)
 	@echo "==> clean: $(VENV), build, dist and tool caches"
