@@ -125,7 +125,7 @@ test("what a colour says in words", () => {
   };
   assert.equal(list.colorWords(coloring, 0), "status: done");
   assert.equal(list.colorWords(coloring, 1), "");
-  const scale = { scale: "sequence", title: "similarity", values: new Float32Array([0.5, NaN]), low: 0.2, high: 0.6 };
+  const scale = { scale: "sequence", by: "similarity", values: new Float32Array([0.5, NaN]), low: 0.2, high: 0.6 };
   assert.equal(list.colorWords(scale, 0), "similarity: 0.40");
   assert.equal(list.colorWords(scale, 1), "");
 });

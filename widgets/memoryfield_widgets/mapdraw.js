@@ -66,15 +66,38 @@ export function labelsAt(labels, zoom) {
   return own.length ? own : labels.filter((label) => label.level === 1);
 }
 
-function haloText(context, text, x, y, ground, color) {
-  context.lineWidth = 3.5;
-  context.strokeStyle = ground;
-  context.lineJoin = "round";
-  context.globalAlpha = 0.85; // the points below a word can still be seen
-  context.strokeText(text, x, y);
-  context.globalAlpha = 1;
-  context.fillStyle = color;
-  context.fillText(text, x, y);
+const WORD_PICTURES = new Map(); // pictures of labels: drawing one anew in each frame takes longer than all the points
+
+/** Returns the picture of a label with a halo, and its width in pixels of the page. */
+function wordPicture(text, size, ratio, { ground, textColor, font }) {
+  const key = [text, size.toFixed(1), ratio, ground, textColor].join("|");
+  let made = WORD_PICTURES.get(key);
+  if (!made) {
+    if (WORD_PICTURES.size > 400) WORD_PICTURES.clear();
+    const canvas = document.createElement("canvas");
+    const context = canvas.getContext("2d");
+    const face = `600 ${size}px ${font}`;
+    context.font = face;
+    const width = context.measureText(text).width;
+    canvas.width = Math.ceil((width + 8) * ratio);
+    canvas.height = Math.ceil((size * 1.5 + 8) * ratio);
+    context.scale(ratio, ratio);
+    context.font = face;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    context.lineWidth = 3.5;
+    context.strokeStyle = ground;
+    context.globalAlpha = 0.85; // the points below a word can still be seen
+    const [x, y] = [canvas.width / ratio / 2, canvas.height / ratio / 2];
+    context.strokeText(text, x, y);
+    context.globalAlpha = 1;
+    context.fillStyle = textColor;
+    context.fillText(text, x, y);
+    made = { canvas, width };
+    WORD_PICTURES.set(key, made);
+  }
+  return made;
 }
 
 /** Draws labels, numbers of hits, rings and the lasso, above the points. */
@@ -91,19 +114,18 @@ export function drawAbove(context, scene) {
     const size = label.level === 1 ? Math.min(16, 11.5 + Math.log2(1 + label.size) * 0.75) : 12;
     const [x, y] = toScreen(view, width, height, label.x, label.y);
     if (x < -80 || y < -20 || x > width + 80 || y > height + 20) continue;
-    context.font = `600 ${size}px ${scene.font}`;
-    const wide = context.measureText(label.text).width;
+    const picture = wordPicture(label.text, size, ratio, scene);
+    const wide = picture.width;
     // a label stays in the window
     const middle = Math.min(Math.max(x, wide / 2 + 6), Math.max(width - wide / 2 - 6, wide / 2 + 6));
-    boxes.push({ left: middle - wide / 2, top: y - size / 2, width: wide, height: size, text: label.text, size, y });
+    boxes.push({ left: middle - wide / 2, top: y - size / 2, width: wide, height: size, canvas: picture.canvas, y });
   }
   const kept = withoutOverlap(boxes, 5).slice(0, MOST_LABELS);
   for (const i of kept) {
-    const box = boxes[i];
-    context.font = `600 ${box.size}px ${scene.font}`;
-    haloText(context, box.text, box.left + box.width / 2, box.y, ground, textColor);
+    const { canvas, left, width: wide, y } = boxes[i];
+    const [w, h] = [canvas.width / ratio, canvas.height / ratio];
+    context.drawImage(canvas, left + wide / 2 - w / 2, y - h / 2, w, h);
   }
-  scene.onLabels?.(kept.map((i) => boxes[i].text));
 
   const ring = (row, size, color, wide) => {
     const [x, y] = at(row);

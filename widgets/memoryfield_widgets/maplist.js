@@ -63,7 +63,7 @@ export function colorWords(coloring, row) {
     const value = coloring.values[row];
     if (!(value >= 0)) return "";
     const { low, high } = coloring;
-    if (typeof low === "number") return `${coloring.title}: ${(low + value * (high - low)).toFixed(2)}`;
+    if (typeof low === "number") return `${coloring.by}: ${(low + value * (high - low)).toFixed(2)}`;
   }
   return "";
 }

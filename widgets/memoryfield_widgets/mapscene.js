@@ -238,7 +238,9 @@ export const mapScene = {
     const at = (row) => this.at(row);
     const anyLit = this.selection.size > 0;
     const scene = { ...this.colors, width, height, ratio, view: this.view, at, dark: this.dark };
-    drawBelow(this.below.getContext("2d"), { ...scene, hulls: this.hulls, edges: this.edges });
+    // a canvas without anything on it would still be blended into every frame
+    this.below.hidden = !this.hulls.length && !this.edges.rows.length;
+    if (!this.below.hidden) drawBelow(this.below.getContext("2d"), { ...scene, hulls: this.hulls, edges: this.edges });
     this.painter.draw({ ...scene, moved, radius: this.radius(), anyLit });
     drawAbove(this.above.getContext("2d"), {
       ...scene,

@@ -17,14 +17,17 @@ uniform float pass;
 out vec3 vColor;
 flat out int vShape;
 out float vRadius;
+out float vSide;
 void main() {
   vec2 at = (mix(start, goal, moved) - middle) * scale * perPixel;
   // two passes: what is dim first, what is lit on top of it
   gl_Position = abs(lit - pass) < 0.5 ? vec4(at, 0.0, 1.0) : vec4(4.0, 4.0, 0.0, 1.0);
   vRadius = radius * size;
-  gl_PointSize = 2.0 * vRadius * 1.3 + 4.0;
   vColor = color;
   vShape = int(shape + 0.5);
+  // circles and rings need less room than what has corners: fewer pixels to look at
+  vSide = 2.0 * vRadius * (vShape == 0 || vShape == 7 ? 1.0 : 1.3) + 4.0;
+  gl_PointSize = vSide;
 }`;
 
 const FRAGMENT = `#version 300 es
@@ -32,6 +35,7 @@ precision highp float;
 in vec3 vColor;
 flat in int vShape;
 in float vRadius;
+in float vSide;
 uniform vec3 ground;
 uniform float alpha;
 uniform float pixel;
@@ -43,7 +47,7 @@ float triangleAt(vec2 p) {
   return max(p.y - 0.8, abs(p.x) * 0.876 - p.y * 0.482 - 0.53);
 }
 void main() {
-  vec2 p = (gl_PointCoord - 0.5) * (2.0 * vRadius * 1.3 + 4.0) / vRadius;
+  vec2 p = (gl_PointCoord - 0.5) * vSide / vRadius;
   float d;
   if (vShape == 1) d = max(abs(p.x), abs(p.y)) - 0.84;
   else if (vShape == 2) d = (abs(p.x) + abs(p.y) - 1.15) * 0.7071;
