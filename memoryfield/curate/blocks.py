@@ -80,6 +80,11 @@ class Block:
         """The keys of its sentences."""
         return tuple(sentence.key for sentence in self.sentences)
 
+    @cached_property
+    def nested(self) -> frozenset[tuple[str, ...]]:
+        """The keys of nested list items, each behind the keys of the items that it stands under."""
+        return frozenset(_nested(self)) if self.kind in ("bullets", "numbers") else frozenset()
+
     @property
     def leads_in(self) -> bool:
         """Whether it announces what follows: it ends in a colon or a question."""
@@ -154,6 +159,28 @@ def list_items(block: Block) -> list[str]:
         else:
             found.append(block.text[line.start : line.end])
     return [item.rstrip("\n") for item in found]
+
+
+def _nested(block: Block) -> Iterator[tuple[str, ...]]:
+    markers = [
+        (line.start, len(marker[1].expandtabs(4)))
+        for line in lines(block.text)
+        if not line.in_code and (marker := _MARKER.match(line.text)) is not None
+    ]
+    above: list[tuple[int, str]] = []  # indentation and key of the items around the present one
+    number = -1
+    for sentence in block.sentences:
+        before = number
+        while number + 1 < len(markers) and markers[number + 1][0] <= sentence.start:
+            number += 1
+        indent = markers[number][1] if number >= 0 else 0
+        if number != before:
+            while above and above[-1][0] >= indent:
+                above.pop()
+        if above and number != before:
+            yield (*(key for _, key in above), sentence.key)
+        if number != before:
+            above.append((indent, sentence.key))
 
 
 def table_parts(block: Block) -> tuple[str, list[str]]:

@@ -21,6 +21,7 @@ from memoryfield.curate.sections import (
     first_cell,
     groups_of,
     is_bare,
+    is_within,
     item_at,
     only_in,
     pair_of,
@@ -84,14 +85,21 @@ class Joiner:
 
     def _stands(self, group: Sequence[Block], keys: Sequence[str], present: Counter[str]) -> bool:
         """Whether a group says nothing new: all of it is there, and what is short is there together."""
-        if not all(key in present for key in keys):
+        if not all(key in present for key in keys) or not self._holds_nested(group):
             return False
+        if any(block.kind == "numbers" for block in group):  # the same steps in another order are other steps
+            return any(is_within(keys, [k for b in section.blocks for k in b.keys]) for section in self.sections)
         texts = [s.text for block in group for s in block.sentences]
         if self.apart and any(is_bare(text) for text in texts):
             return False  # the same answer to another question
         if len(group) == 1 and group[0].kind != "code" and not any(is_short(text) for text in texts):
             return True
         return any(set(keys) <= {k for b in section.blocks for k in b.keys} for section in self.sections)
+
+    def _holds_nested(self, blocks: Sequence[Block]) -> bool:
+        """Whether every nested list item stands under the same items already: a port is one of its host."""
+        nested = {path for block in blocks for path in block.nested}
+        return not nested or nested <= {path for s in self.sections for block in s.blocks for path in block.nested}
 
     def _merge_block(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
         if block.kind == "paragraph":
@@ -103,6 +111,9 @@ class Joiner:
         ):
             pass
         elif block.kind != "rule":
+            if block.kind == "numbers" and target.blocks and target.blocks[-1].kind == "numbers":
+                # Markdown would go on counting: steps of two pages would be one procedure.
+                append_block(target, Block("paragraph", f"**[Steps of {self._dated(block.origin)}.]**"))
             append_block(target, block)
 
     def _merge_paragraph(self, target: Section, block: Block, present: Counter[str], matched: bool) -> None:
@@ -205,11 +216,14 @@ class Joiner:
     def _marker(self, kind: Likeness, first: str, second: str, quoted: str = "") -> str:
         if kind != "conflict":
             return ""
-        one, two = (f"{name}, {self.days[name]}" if self.days.get(name) else name for name in (first, second))
+        one, two = self._dated(first), self._dated(second)
         if quoted:
             said = plain(quoted.replace("*", "").replace("`", ""), _LONGEST_QUOTED).rstrip(".!。 ")
             return f"**[Conflict: {two}, says this; {one}, says: {said}.]**"
         return f"**[Conflict: {one}, says the former; {two}, the next.]**"
+
+    def _dated(self, name: str) -> str:
+        return f"{name}, {self.days[name]}" if self.days.get(name) else name
 
     # -- lists and tables ---------------------------------------------------------------------------------------------
 
@@ -217,7 +231,8 @@ class Joiner:
         fresh: list[str] = []
         for item in list_items(block):
             piece = Block("bullets", item, origin=block.origin)
-            if piece.keys and all(key in present for key in piece.keys) and (matched or not is_short(item)):
+            known = piece.keys and all(key in present for key in piece.keys) and self._holds_nested([piece])
+            if known and (matched or not is_short(item)):
                 continue
             single = piece.sentences[0] if len(piece.sentences) == 1 else None
             if single is not None and self._resembles(single, block.origin, target, matched, True):
@@ -244,7 +259,8 @@ class Joiner:
                 continue
             steps = list_items(host)
             places = {Block("numbers", step).keys: i for i, step in enumerate(steps)}
-            if 2 * sum(key in places for key in keys) < max(len(keys), 1):
+            known = [places[key] for key in keys if key in places]
+            if 2 * len(known) < max(len(keys), 1) or known != sorted(known):
                 continue
             last = 0
             for item, key in zip(mine, keys, strict=True):

@@ -46,6 +46,8 @@ def _notes(plan: MergePlan) -> Iterator[str]:
         yield f"account: {len(account.lost)} of {len(account)} sentences are missing and block the merge ({account})"
         for entry in account.lost[:_MOST_SHOWN]:
             yield f"lost: {entry.id}: {entry.text}" + (f" (resembles: {entry.near})" if entry.near else "")
+    for entry in [entry for entry in account if entry.state == "heading"][:_MOST_SHOWN]:
+        yield f"heading left out, all under it stands elsewhere: {entry.id}: {entry.text}"
     for entry in account.dropped[:_MOST_SHOWN]:
         yield f"dropped: {entry.id}: {entry.text}"
     for number, pair in enumerate(plan.conflicts):

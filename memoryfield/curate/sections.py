@@ -172,6 +172,12 @@ def only_in(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
     return tuple(key for key in one if key not in two)
 
 
+def is_within(one: Sequence[str], two: Sequence[str]) -> bool:
+    """Whether all of the first stand in the second, in their order."""
+    rest = iter(two)
+    return all(key in rest for key in one)
+
+
 def first_cell(row: Sentence) -> str:
     """Return the first cell of a table row, as it is compared."""
     return row.key.split("\n", 1)[1].split(" | ")[0]
