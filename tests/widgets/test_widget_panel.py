@@ -54,6 +54,14 @@ def test_a_message_calls_its_method_and_others_nothing(state: State, hear: Calla
     assert state.message == "hello"
 
 
+def test_a_panel_that_stands_alone_shows_what_went_wrong(state: State, hear: Callable[..., None]) -> None:
+    panel, bar = Panel(state), StatusBar(state)
+    state.fail(mf.errors.QueryError("k=0: give a whole number"))
+    assert panel.fault == "k=0: give a whole number" == Panel(state).fault and bar.fault == ""
+    hear(panel, "dismiss")
+    assert panel.fault == "" == state.error
+
+
 def test_a_closed_panel_follows_no_more(state: State) -> None:
     bar = StatusBar(state)
     state.say("one")

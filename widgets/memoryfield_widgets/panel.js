@@ -102,6 +102,15 @@ export function shell(model, el, name) {
   const ends = [];
   const onEnd = (call) => ends.push(call);
   onEnd(watch(model, "label", (label) => root.setAttribute("aria-label", label || name)));
+  const dismiss = element("button", { type: "button", text: "Dismiss", on: { click: () => tell(model, "dismiss") } });
+  const alert = element("div", { class: "mf-fault", role: "alert", hidden: true }); // hidden inside a workbench
+  root.append(alert);
+  onEnd(
+    watch(model, "fault", (text) => {
+      alert.hidden = !text;
+      alert.replaceChildren(...(text ? [element("strong", { text: "Error: " }), element("span", { text }), dismiss] : []));
+    }),
+  );
 
   const themed = [];
   let dark = null;

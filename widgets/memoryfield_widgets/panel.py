@@ -73,12 +73,24 @@ class Panel(anywidget.AnyWidget):
     _esm = script("empty.js")
     _css = style()
     label = traitlets.Unicode("").tag(sync=True)  # what a screen reader calls the panel
+    fault = traitlets.Unicode("").tag(sync=True)  # the state's error: a panel that stands alone has no status line
+    _shows_faults = True
 
     def __init__(self, field: mf.MemoryField | State, *, state: State | None = None, **traits: Any) -> None:
         self.state = State.of(field) if state is None else state
         self._ends: list[Callable[[], None]] = []
         super().__init__(**traits)
         self.on_msg(self._hear)
+        if self._shows_faults:
+            self.follow(self._show_fault, "error")
+            self._show_fault()
+
+    def _show_fault(self, _changed: frozenset[str] = frozenset()) -> None:
+        self.fault = self.state.error
+
+    def heard_dismiss(self, _content: Mapping[str, Any]) -> None:
+        """Take the error away."""
+        self.state.error = ""
 
     @property
     def field(self) -> mf.MemoryField:

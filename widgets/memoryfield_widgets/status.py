@@ -26,6 +26,7 @@ class StatusBar(Panel):
 
     _esm = script("status.js")
     _css = style("status.css")
+    _shows_faults = False
     jobs: traitlets.List[Any] = traitlets.List().tag(sync=True)
     message = traitlets.Unicode("").tag(sync=True)
     error = traitlets.Unicode("").tag(sync=True)
@@ -93,7 +94,3 @@ class StatusBar(Panel):
             self._look()
 
         self.state.jobs.start("delete index", lambda job: self.field.delete_index(name), done, title=f"deleting {name}")
-
-    def heard_dismiss(self, _content: Mapping[str, Any]) -> None:
-        """Take the error away."""
-        self.state.error = ""

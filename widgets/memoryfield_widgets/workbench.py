@@ -47,6 +47,7 @@ class Workbench(Panel):
 
     _esm = script("workbench.js")
     _css = style("workbench.css")
+    _shows_faults = False
     parts = traitlets.Dict().tag(sync=True, **ipywidgets.widget_serialization)
     tab = traitlets.Unicode("page").tag(sync=True)
     active = traitlets.Unicode("").tag(sync=True)
