@@ -39,8 +39,7 @@ _CACHES = {
     "indexes": "vector indexes of fields that are read only",
     "models": "exported models",
     "layouts": "coordinates of maps",
-    "weights": "how search weighs vectors and words",
-    "gates": "when search says that nothing answers",
+    "learned": "how search weighs vectors and words, and when it says that nothing answers",
     "costs": "what embedding cost, for comparisons",
     "questions": "questions that a model wrote",
 }
