@@ -19,6 +19,7 @@ from memoryfield_widgets.preview import preview
 from memoryfield_widgets.state import State
 
 LONGEST_EMBEDDED = 8192  # bytes of a page that tools embed
+_SHORT = 20_000  # characters whose preview is made at once
 _PAUSE = 0.4  # seconds without typing before similar pages are looked for
 
 
@@ -156,7 +157,7 @@ class PageEditor(Panel):
         return "changed" if now.sha256 != self._draft.base.sha256 else ""
 
     def _look_closer(self, delay: float = 0.0) -> None:
-        """Make the preview, then look for similar pages, on the worker thread."""
+        """Make the preview, then look for similar pages on the worker thread."""
         draft = self._draft
         jobs = self.state.jobs
         if draft is None:
@@ -165,7 +166,10 @@ class PageEditor(Panel):
         text = draft.body
         if draft.mode == RAW:
             text = mf.Page("shown", draft.raw.encode("utf-8", "replace")).body
-        jobs.start(f"preview {self.model_id}", lambda _: preview(text), self._show_preview)
+        if len(text) <= _SHORT:
+            self._show_preview(preview(text))  # milliseconds: not behind a search or a map
+        else:
+            jobs.start(f"preview {self.model_id}", lambda _: preview(text), self._show_preview)
         jobs.start(f"similar {self.model_id}", lambda job: self._find_likes(draft, job), self._show_likes, delay=delay)
 
     def _show_preview(self, made: tuple[str, bool]) -> None:
