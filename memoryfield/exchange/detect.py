@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,16 @@ def read_source(source: str | os.PathLike[str], kind: str = "auto") -> Reading:
         return _folder(path)
     lower = path.name.lower()
     if kind == "memory-file" or (kind == "auto" and lower.endswith(MARKDOWN)):
-        parts = split_memory_file(_text(path.read_bytes()), path.name) if _small(path) else []
-        return Reading("memory-file", path.stem, tuple(parts))
+        raw = path.read_bytes() if _small(path) else b""
+        return Reading(
+            "memory-file", path.stem, tuple(split_memory_file(_text(raw), path.name)), _garbled(raw, path.name)
+        )
     if lower.endswith(".zip"):
-        name, text = _from_zip(path)
+        name, raw = _from_zip(path)
     else:
-        name, text = path.name, _text(path.read_bytes()) if _small(path) else ""
-    return _json(path.stem, name, text, kind)
+        name, raw = path.name, path.read_bytes() if _small(path) else b""
+    reading = _json(path.stem, name, _text(raw), kind)
+    return replace(reading, unread=(*_garbled(raw, name), *reading.unread))
 
 
 def is_field(path: Path) -> bool:
@@ -97,11 +101,13 @@ def _folder(path: Path) -> Reading:
     on_disk = {entry.name for entry in os.scandir(path)}
     special = [name for name in special if name in on_disk]  # a disk may take memory.md for MEMORY.md
     parts: list[Part] = []
+    garbled: tuple[Unread, ...] = ()
     for name in special[:1]:
         if _small(path / name):
-            parts += split_memory_file(_text((path / name).read_bytes()), name)
+            raw = (path / name).read_bytes()
+            parts, garbled = split_memory_file(_text(raw), name), _garbled(raw, name)
     found, unread = read_vault(path, skip=special[:1] if parts else ())
-    return Reading("vault", path.name, (*parts, *found), tuple(unread))
+    return Reading("vault", path.name, (*parts, *found), (*garbled, *unread))
 
 
 def _json(label: str, name: str, text: str, kind: str) -> Reading:
@@ -132,7 +138,20 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8-sig", errors="replace")
 
 
-def _from_zip(path: Path) -> tuple[str, str]:
+def _garbled(raw: bytes, name: str) -> tuple[Unread, ...]:
+    """Return what to say of a text whose bytes cannot all be read."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ()
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        where = f"{name}, line {line}"
+        return (Unread(where, "bytes here are not UTF-8 and become \ufffd: save the file as UTF-8 first"),)
+    return ()
+
+
+def _from_zip(path: Path) -> tuple[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             for wanted in _IN_EXPORTS:
@@ -147,7 +166,7 @@ def _from_zip(path: Path) -> tuple[str, str]:
                             raw = handle.read(size + 1)
                         if len(raw) > size:
                             raise ArchiveError(f"{wanted} in {path.name} is larger than the archive says: refused")
-                        return wanted, _text(raw)
+                        return wanted, raw
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
         raise ArchiveError(f"{path.name} cannot be read as an archive: {error}") from error
     raise QueryError(f"{path.name} holds none of {', '.join(_IN_EXPORTS)}; a .memoryfield.zip is read without a kind")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -71,12 +70,12 @@ def _of_lines(text: str) -> Iterator[Element]:
 
 
 def _of_list(text: str, position: int) -> Iterator[Element]:
-    starts = _line_starts(text)
+    line, counted = 1, 0  # counted as it goes: the places of all line ends of a large file would fill the memory
     decoder = json.JSONDecoder(parse_constant=_refuse)
     while True:
         blank = _BLANK.match(text, position)
         position = blank.end() if blank else position
-        line = bisect_right(starts, position)
+        line, counted = line + text.count("\n", counted, position), position
         if position >= len(text):
             yield Element(line, problem="the file ends in the middle of its list: the export was cut off")
             return
@@ -126,7 +125,3 @@ def _loads(text: str) -> Any:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON number")
-
-
-def _line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]

@@ -1,7 +1,7 @@
 """Records as pages: JSON lines of facts, a mem0 export, a knowledge graph of entities and relations.
 
 Which key of a record holds its text, its id or its dates is taken from the names that such exports use. What no key of
-ours can hold is kept: simple values become frontmatter keys of the same name.
+ours can hold is kept: simple values become frontmatter keys of the same name; of any other the report says so.
 """
 
 from __future__ import annotations
@@ -80,16 +80,25 @@ def _fact(value: Mapping[str, Any], place: str, number: int) -> Part:
     known = _first(value, _ID)
     # without an id the text itself is the key: a record that moves within the file stays the same page
     key = f"id:{known}" if known is not None else f"text:{text[:200]}"
-    title = _first(value, _TITLE)
-    named = str(title).strip() if isinstance(title, str) and title.strip() else title_of(text)
+    title, summary = _first(value, _TITLE), value.get("summary")
+    named = title.strip() if isinstance(title, str) and title.strip() else None
+    line = " ".join(summary.split()) if isinstance(summary, str) else ""
+    created, updated = moment(_first(value, _CREATED)), moment(_first(value, _UPDATED))
+    used = {_key(value, _TEXT), "uuid" if _key(value, _ID) == "uuid" else None, "hash", "score"}
+    taken = ((named, _TITLE), (created, _CREATED), (updated, _UPDATED), (line or None, ("summary",)))
+    used |= {_key(value, keys) for found, keys in taken if found is not None}
+    rest, left_out = _other_keys(value, used)
+    shown = ", ".join(left_out[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
     return Part(
         key,
-        named,
+        named or title_of(text),
         text + "\n",
         place,
-        created=moment(_first(value, _CREATED)),
-        updated=moment(_first(value, _UPDATED)),
-        keys=_other_keys(value, {*_TEXT, *_CREATED, *_UPDATED, *_TITLE, "hash", "score"}),
+        summary=line or None,
+        created=created,
+        updated=updated,
+        keys=rest,
+        changes=(f"keys left out: {shown}",) if left_out else (),
     )
 
 
@@ -117,25 +126,38 @@ def moment(value: Any) -> datetime | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return moment_of(value / 1000 if abs(value) > 1e11 else value)
+        # an integer of hundreds of digits is no moment, and no float
+        return moment_of(value / 1000 if abs(value) > 1e11 else value) if abs(value) < 1e18 else None
     parsed = parse_date(value) if isinstance(value, str) else None
     return parsed.replace(tzinfo=UTC) if parsed is not None and parsed.tzinfo is None else parsed
 
 
 def _first(value: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    return next((value[key] for key in keys if value.get(key) not in (None, "")), None)
+    key = _key(value, keys)
+    return None if key is None else value[key]
 
 
-def _other_keys(value: Mapping[str, Any], taken: set[str]) -> dict[str, Settable]:
-    """Return what else a record says, as frontmatter keys: simple values, and lists of them."""
+def _key(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    return next((key for key in keys if value.get(key) not in (None, "")), None)
+
+
+def _other_keys(value: Mapping[str, Any], used: set[str | None]) -> tuple[dict[str, Settable], list[str]]:
+    """Return what else a record says as frontmatter keys, simple values and lists of them, and what cannot be one."""
     rest: dict[str, Settable] = {}
-    flat = {**value, **(value["metadata"] if isinstance(value.get("metadata"), Mapping) else {})}
-    for key, given in flat.items():
-        name = {"id": "record_id", "categories": "tags"}.get(key, key)
-        if key in taken or not isinstance(key, str) or name in _OWN or not _KEY.match(name) or name in rest:
+    left_out: list[str] = []
+    inner = value.get("metadata")
+    flat = [pair for pair in value.items() if pair[0] not in used and not (pair[0] == "metadata" and pair[1] is inner)]
+    flat += list(inner.items()) if isinstance(inner, Mapping) else [("metadata", inner)]
+    for key, given in flat:
+        if given in (None, "", [], {}):
             continue
-        if isinstance(given, str | int | float | bool) and given != "":
-            rest[name] = str(given) if isinstance(given, float) else given
-        elif isinstance(given, list) and given and all(isinstance(item, str | int) for item in given):
-            rest[name] = [str(item) for item in given]
-    return rest
+        name = {"id": "record_id", "categories": "tags"}.get(key, key)
+        if name not in _OWN and _KEY.match(name) and name not in rest:
+            if isinstance(given, str | int | float | bool):
+                rest[name] = str(given) if isinstance(given, float) else given
+                continue
+            if isinstance(given, list) and all(isinstance(item, str | int) for item in given):
+                rest[name] = [str(item) for item in given]
+                continue
+        left_out.append(title_of(key))
+    return rest, left_out

@@ -163,6 +163,10 @@ class _Finder:
             words |= {item for item in aliases if isinstance(item, str)} if isinstance(aliases, list) else set()
             for word in words:
                 self._by_word.setdefault(word.strip().lower(), []).append((path, name))
+        self._by_end: dict[str, list[tuple[str, str]]] = {}
+        for path, name in self._by_path.items():
+            if "." in path:
+                self._by_end.setdefault(path.rsplit("/", 1)[-1], []).append((path, name))
 
     def find(self, target: str, origin: str) -> str | None:
         """Return the name of the page that *target* means in the file *origin*; None for none."""
@@ -173,7 +177,7 @@ class _Finder:
                 return self._by_path[path]
         bare = re.sub(r"\.(?:md|markdown|mdown)\Z", "", wanted)
         found = self._by_word.get(bare) or [
-            (path, name) for path, name in self._by_path.items() if path.endswith("/" + wanted) and "." in path
+            pair for pair in self._by_end.get(wanted.rsplit("/", 1)[-1], ()) if pair[0].endswith("/" + wanted)
         ]
         # of several, the one in the same folder, then the first
         folder = os.path.dirname(origin).lower()

@@ -168,3 +168,35 @@ def test_the_command_imports_and_exports_every_form(tmp_path: Path, capsys: pyte
     assert "nothing was written" in capsys.readouterr().err and not (tmp_path / "out.zip").exists()
     assert main(["export", str(goal), str(tmp_path / "out"), "--form", "vault", "--on-secrets", "ignore"]) == 0
     assert capsys.readouterr().err == "" and (tmp_path / "out").is_dir()
+
+
+def test_what_a_record_says_beside_its_text_is_kept_or_named(tmp_path: Path) -> None:
+    record = {"memory": "Likes tea.", "note": "Green.", "title": "Tea", "topic": "drinks", "summary": "Tea, green."}
+    record |= {"date": "2020-01-01", "created_at": "2021-01-01", "deep": {"x": "lost"}, "mixed": [{"y": 1}]}  # type: ignore[dict-item]
+    (tmp_path / "facts.jsonl").write_text(json.dumps(record))
+    plan = mf.import_field(tmp_path / "facts.jsonl", tmp_path / "field")
+    page = mf.open_field(tmp_path / "field")["tea"]
+    assert page.summary == "Tea, green." and page.created == "2021-01-01T00:00:00Z"
+    kept = {key: page.frontmatter[key] for key in ("note", "topic", "date")}
+    assert kept == {"note": "Green.", "topic": "drinks", "date": "2020-01-01"}
+    assert plan.items[0].notes == ("keys left out: deep, mixed",)
+    assert "keys left out: deep, mixed" in repr(plan)
+
+
+def test_a_moment_of_hundreds_of_digits_stops_nothing(tmp_path: Path) -> None:
+    for number in ("1" + "0" * 400, "-1" + "0" * 400, "1e300"):
+        (tmp_path / "facts.jsonl").write_text(f'{{"memory": "a", "created_at": {number}}}\n{{"memory": "b"}}\n')
+        parts, _ = read_records((tmp_path / "facts.jsonl").read_text(), "facts.jsonl")
+        assert [part.created for part in parts] == [None, None]
+    assert moment(1_700_000_000) == moment(1_700_000_000_000) and moment(10**400) is None
+
+
+def test_bytes_that_are_not_utf8_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_bytes(b"# Fine\n\ntext\n\n# Bad\n\ncaf\xe9\n")
+    plan = mf.import_field(tmp_path / "MEMORY.md", tmp_path / "field")
+    assert [item.where for item in plan.unread] == ["MEMORY.md, line 7"] and "not UTF-8" in plan.unread[0].reason
+
+
+def test_lines_of_a_list_are_counted() -> None:
+    found = list(elements('[\n{"a": 1},\n\n{"a":\n 2}, 3,\n{"b'))
+    assert [element.line for element in found] == [2, 4, 5, 6] and found[-1].problem is not None

@@ -9,7 +9,7 @@ import pytest
 
 import memoryfield as mf
 from memoryfield.errors import FieldNotFound, QueryError
-from memoryfield.exchange.vault import flat_names
+from memoryfield.exchange.vault import flat_names, read_vault
 
 
 @pytest.fixture
@@ -139,3 +139,14 @@ def test_what_is_no_source_is_said(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="expected auto"):
         mf.import_field(tmp_path / "x.bin", tmp_path / "field", kind="other")
     assert not (tmp_path / "field").exists()
+
+
+def test_a_link_by_the_end_of_a_path_finds_that_file(tmp_path: Path) -> None:
+    for path in ("a/sub/n7.md", "b/other/n7.md", "c/xsub/n7.md"):
+        (tmp_path / "vault" / path).parent.mkdir(parents=True)
+        (tmp_path / "vault" / path).write_text(f"{path}\n")
+    (tmp_path / "vault" / "top.md").write_text("[[sub/n7.md]] [[other/N7.md]] [[gone/n7.md]]\n")
+    parts, unread = read_vault(tmp_path / "vault")
+    top = next(part for part in parts if part.key == "top.md")
+    assert top.raw == b"[[a-sub-n7|sub/n7.md]] [[b-other-n7|other/N7.md]] [[gone/n7.md]]\n"
+    assert [item.where for item in unread] == ["top.md"]
