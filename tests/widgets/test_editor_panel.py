@@ -370,3 +370,23 @@ def test_strange_messages_change_nothing(person: Person, field: mf.MemoryField, 
     person.say("mode", mode="sideways")
     assert person.editor.drafts == []
     assert not person.editor.state.error
+
+
+def test_callbacks_from_a_second_thread(person: Person, field: mf.MemoryField) -> None:
+    """Notebooks call now from the main thread, now from another, for one and the same widget."""
+    import threading
+
+    def act() -> None:
+        person.say("typed", form={"title": "From a thread"}, body="Text.\n")
+        person.save(form={"title": "From a thread"}, body="Text.\n")
+        person.say("undo")
+        person.say("redo")
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert person.editor.state.jobs.wait()
+    assert (person.editor.state.error, field.read(NAME).title) == ("", "From a thread")
+    person.save(form={"title": "From here"}, body="Text.\n")
+    assert field.read(NAME).title == "From here"
