@@ -171,6 +171,13 @@ class MergePlan:
         """Return the plan with the curator's own body; sentences that it lacks count as dropped by the curator."""
         return self.changed(body=_ended(_BREAK.sub("\n", text)), decided=True)
 
+    def with_keys(self, **keys: Settable) -> MergePlan:
+        """Return the plan with the curator's own values in the surviving page's frontmatter, such as ``title``.
+
+        What they lack, and the body too, counts as dropped by the curator.
+        """
+        return self.changed(keys={**self.keys, **keys}, decided=True)
+
     def edit(self, heading: str, text: str) -> MergePlan:
         """Return the plan with other text under one heading; what that lacks counts as dropped by the curator.
 

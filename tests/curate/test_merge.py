@@ -338,6 +338,9 @@ def test_a_curator_edits_any_part(tmp_path: Path) -> None:
     assert "North is fine." in plan.text and plan.account().complete and not plan.account().dropped
     own = plan.with_body("All new.")
     assert own.result.body == "All new.\n" and own.account().complete and own.account().dropped
+    named = plan.with_keys(title="Limits of the slip", summary="One line.")
+    assert (named.result.title, named.result.summary) == ("Limits of the slip", "One line.")
+    assert named.result.body == plan.result.body and named.account().complete
     with pytest.raises(NotEditable, match="no heading"):
         plan.edit("Nowhere", "x")
 

@@ -328,7 +328,7 @@ class FamilyReview(Panel):
 
     def heard_body(self, content: Mapping[str, Any]) -> None:
         """Take the curator's own text."""
-        self.desk.change(lambda plan: plan.with_body(_text(content, "text") or ""))
+        self.desk.rewrite(**{key: _text(content, key) for key in ("body", "title", "summary")})
 
     def heard_drop(self, content: Mapping[str, Any]) -> None:
         """Drop a sentence."""

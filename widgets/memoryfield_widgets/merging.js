@@ -81,9 +81,20 @@ export function makeDesk({ send, say }) {
     rows,
   );
   const text = element("textarea", { "aria-label": "Merged text, Markdown", spellcheck: "false", rows: "14" });
-  const take = button("Take over this text", () => send("body", { text: text.value }));
+  const title = element("input", { type: "text" });
+  const summary = element("input", { type: "text" });
+  const typed = { body: text, title, summary }; // by what the plan calls it
+  const shownAs = {}; // a field may show a text otherwise than it was given, without its line breaks for instance
+  const put = (key) => {
+    typed[key].value = plan[key];
+    shownAs[key] = typed[key].value;
+  };
+  const changed = () => Object.keys(typed).filter((key) => typed[key].value !== shownAs[key]);
+  const take = button("Take over this text", () =>
+    send("body", Object.fromEntries(changed().map((key) => [key, typed[key].value]))),
+  );
   const discard = button("Discard my changes", () => {
-    text.value = plan.body;
+    for (const key of Object.keys(typed)) put(key);
     edited();
     text.focus();
   });
@@ -128,6 +139,8 @@ export function makeDesk({ send, say }) {
         "section",
         { "aria-label": "Merged text" },
         element("h4", { text: "Merged text" }),
+        element("label", { class: "mf-desk-key" }, "Title ", title),
+        element("label", { class: "mf-desk-key" }, "Summary ", summary),
         text,
         element("div", { class: "mf-row" }, take, discard, dirtyNote),
         second,
@@ -140,10 +153,9 @@ export function makeDesk({ send, say }) {
   let plan = null;
   let canWrite = true;
 
-  const isDirty = () => plan !== null && text.value !== plan.body;
 
   function edited() {
-    const dirty = isDirty();
+    const dirty = plan !== null && changed().length > 0;
     take.disabled = discard.disabled = !dirty;
     dirtyNote.textContent = dirty ? "Take over or discard your text before anything else" : "";
     // another change would make a new text under the one that is being typed
@@ -158,7 +170,7 @@ export function makeDesk({ send, say }) {
           ? "Sentences are missing: drop them, put them back, or accept the text"
           : "";
   }
-  text.addEventListener("input", edited);
+  for (const field of Object.values(typed)) field.addEventListener("input", edited);
   filter.addEventListener("change", list);
 
   function sentenceRow(entry) {
@@ -258,7 +270,6 @@ export function makeDesk({ send, say }) {
 
   function show(next, writable, focus = false) {
     const before = plan;
-    const typed = isDirty() ? text.value : null;
     const held = root.contains(document.activeElement) ? document.activeElement : null;
     root.removeAttribute("aria-busy");
     canWrite = writable;
@@ -297,8 +308,10 @@ export function makeDesk({ send, say }) {
       ),
     );
     filter.value = chosen in plan.counts ? chosen : "all";
-    // what is being typed stays; Python's text is taken over where nothing is, or where it is what was sent
-    text.value = typed !== null && before?.body === plan.body ? typed : plan.body;
+    // what is being typed stays while the plan says what it said before; else it was taken over, or is a new plan's
+    for (const key of Object.keys(typed)) {
+      if (before?.survivor !== plan.survivor || before[key] !== plan[key]) put(key);
+    }
     showSecond();
     diff.replaceChildren(
       ...plan.diff.map((line) => element("div", { class: diffClass(line), text: line || " " })),

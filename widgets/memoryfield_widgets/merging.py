@@ -81,6 +81,16 @@ class MergeDesk:
             self.plan = change(self.plan)
         self._changed()
 
+    def rewrite(self, body: str | None = None, **keys: str | None) -> None:
+        """Take the curator's own body, title and summary over; what is None, and a key without text, stays as it is."""
+
+        def changed(plan: Any) -> Any:
+            new = {key: value for key, value in keys.items() if value and value.strip()}
+            plan = plan.with_keys(**new) if new else plan
+            return plan if body is None else plan.with_body(body)
+
+        self.change(changed)
+
     def close(self) -> None:
         """Take the plan off the desk; nothing was written."""
         with self._guard:
@@ -156,7 +166,7 @@ class MergeDesk:
             plan = self.plan
             if plan is None:
                 return {}
-            stale, edited = self.stale, plan.body != self._proposed
+            stale, edited = self.stale, plan.decided or plan.body != self._proposed
         account = plan.account()
         lines = plan.diff().splitlines()
         second = plan.second
@@ -169,6 +179,8 @@ class MergeDesk:
             "size": plan.size,
             "over": plan.over_limit,
             "body": plan.body,
+            "title": _key(plan, "title"),
+            "summary": _key(plan, "summary"),
             "complete": account.complete,
             "counts": account.counts(),
             "lost": len(account.lost),
@@ -183,6 +195,12 @@ class MergeDesk:
             "diff": lines[:_MOST_LINES],
             "diff_more": max(len(lines) - _MOST_LINES, 0),
         }
+
+
+def _key(plan: Any, key: str) -> str:
+    """Return a text of the merged page's frontmatter, or an empty one."""
+    value = plan.result.frontmatter.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _page(page: Any, survivor: str, account: Any) -> dict[str, Any]:
