@@ -16,7 +16,7 @@ NOTEBOOKS = $(wildcard notebooks/*.ipynb)
 BENCHMARKS = $(wildcard benchmarks/bench_*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check bench docs clean
+.PHONY: help demo lab voila test check bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -31,10 +31,17 @@ demo: $(STAMP) ## open the example field, embed it, search it three ways, map it
 
 lab: $(STAMP) ## open JupyterLab on the notebooks
 	@echo "==> lab: JupyterLab on notebooks/ (end it with Ctrl-C)"
-	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks $(LAB_FLAGS)
+	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/01-what-is-a-memoryfield.ipynb $(LAB_FLAGS)
 
 # The browser tests need a Chromium: the machine's own, else Debian's package (as root), else Playwright's download.
 # Where none of the three can be had, they are skipped and say so.
+voila: $(STAMP) ## show the Workbench on the example field with Voila, which it installs (end it with Ctrl-C)
+	@echo "==> voila: the Workbench at http://127.0.0.1:8866"
+	$(PIP) install --quiet --constraint constraints.txt $(PIP_FLAGS) voila
+	@mkdir -p build
+	$(BIN)/python -c "import nbformat as n; v = n.v4; n.write(v.new_notebook(cells=[v.new_code_cell('import memoryfield as mf\nfrom memoryfield_widgets import Workbench\nWorkbench(mf.open_field(\"../data/harbor\", model=\"auto\"))')]), 'build/workbench.ipynb')"
+	cd build && $(abspath $(BIN))/voila workbench.ipynb --no-browser --Voila.ip=127.0.0.1
+
 test: $(STAMP) ## run all tests
 	@$(BIN)/python tests/browser/bring_browser.py
 	@echo "==> test: pytest, with warnings as errors"
