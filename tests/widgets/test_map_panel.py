@@ -284,3 +284,34 @@ def test_a_closed_map_leaves_no_work_behind(state: State) -> None:
     before = state.busy
     state.wrote()
     assert state.busy == before == ()
+
+
+def test_an_edit_while_umap_runs_is_not_lost_with_it(field: mf.MemoryField) -> None:
+    for number in range(12, 30):
+        field.write(
+            f"page-{number}", title=f"Anchor chain {number}", body="Links of chain. " * number, on_similar="ignore"
+        )
+    go, begun = threading.Event(), threading.Event()
+    state = State.of(field)
+    # the long lane is kept busy, so that UMAP waits with the pages as they are
+    state.jobs.start("other", lambda job: (begun.set(), go.wait(60)), long=True)
+    assert begun.wait(60)
+    made = MemoryMap(state)
+    while not state.jobs.has(f"umap {made._me}"):
+        assert not state.error
+        begun.wait(0.01)
+    field.write("page-99", title="Later", on_similar="ignore")
+    state.wrote()
+    go.set()
+    assert made.wait()
+    assert "page-99" in made.positions.names
+    assert made.positions.method == "umap"
+
+
+def test_another_recipe_lays_the_map_out_anew(map_: MemoryMap) -> None:
+    map_.state.recipe = "content"
+    assert map_.wait()
+    assert map_.positions.recipe == "content"
+    map_.state.wrote()
+    assert map_.wait()
+    assert map_.state.error == ""

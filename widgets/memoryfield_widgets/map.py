@@ -225,13 +225,16 @@ class MemoryMap(MapViews):
         if not (wants_umap and self._positions is not None and self._positions.method == "umap"):
             self._have(layout)
         if wants_umap:
-            self._start(
-                "umap",
-                lambda job: self._compute("umap", job.progress),
-                self._have,
-                title="improving the map (UMAP)",
-                long=True,
-            )
+            self._improve()
+
+    def _improve(self) -> None:
+        self._start(
+            "umap",
+            lambda job: self._compute("umap", job.progress),
+            self._have,
+            title="improving the map (UMAP)",
+            long=True,
+        )
 
     def _refresh(self, _changed: frozenset[str] = frozenset()) -> None:
         """Pages were changed: place what is new, leave the rest."""
@@ -241,12 +244,17 @@ class MemoryMap(MapViews):
             return
 
         def work(job: Job) -> tuple[Any, Facts]:
-            layout = self._compute("pca", job.progress, after=self._positions)
+            try:
+                layout = self._compute("pca", job.progress, after=self._positions)
+            except mf.errors.QueryError:  # the model was changed meanwhile: nothing can stay where it was
+                layout = self._compute("pca", job.progress)
             return layout, read_facts(self.field.pages(), job.check)
 
         def done(found: tuple[Any, Facts]) -> None:
             self._facts = found[1]
             self._have(found[0], kept=True)
+            if self.state.jobs.has(f"umap {self._me}"):  # it was begun with the pages as they were
+                self._improve()
 
         self._start("layout", work, done, title="placing changed pages")
 
