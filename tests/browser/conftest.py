@@ -235,6 +235,17 @@ class Book:
         self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
         self.page.wait_for_function(IS_THEMED, arg=dark)  # the attribute comes before the style sheet
 
+    def violations(self, selector: str) -> list[str]:
+        """Return in words what axe-core finds in a part of the page: what is serious or critical."""
+        axe = pytest.importorskip("axe_playwright_python", reason="the check by axe-core needs axe-playwright-python")
+        self.page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8"))
+        found = self.page.evaluate("async (selector) => (await axe.run(selector)).violations", selector)
+        return [
+            f"{one['impact']}: {one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+
     def shot(self, name: str, locator: Any = None) -> Path:
         """Save a picture of the page, or of one element, to ``build/screens``."""
         SCREENS.mkdir(parents=True, exist_ok=True)

@@ -298,3 +298,19 @@ def test_an_edit_moves_one_point_and_hostile_pages_run_nothing(notebook: Any, ha
     )
     assert "<svg" in html and "hacked" not in html
     assert book.ask("state.error") == ""
+
+
+def test_nothing_hinders_people_who_use_it_otherwise(notebook: Any, harbor_copy: Path) -> None:
+    book = opened(notebook, harbor_copy, "from memoryfield_widgets import StatusBar\nStatusBar(field)")
+    book.page.locator(".mf-indexes summary").click()
+    book.page.locator(".mf-indexes table").wait_for()
+    book.do("map.select(map.positions.names[:5]); state.open(map.positions.names[2]); state.fail('something to see')")
+    book.do("state.ask('frost on the boat hoist', delay=0)")
+    book.page.locator(".mf-map[data-color='similarity'][data-hits='10']").wait_for()
+    book.do("state.fail('something to see')")
+    for dark in (False, True):
+        book.theme(dark)
+        settled(book)
+        assert book.violations(".mf-map") == []
+        assert book.violations(".mf-status") == []
+    book.shot("status-indexes-dark", book.page.locator(".mf-status"))
