@@ -31,6 +31,7 @@ MOST_PAGES = 20
 PULL_BYTES = 6000
 READ_BYTES = 40_000
 _SNIPPET = 300
+_LONGEST_TITLE = 200  # characters; what a page says of itself must not fill a model's memory
 
 
 class MemoryTools:
@@ -104,8 +105,8 @@ class MemoryTools:
             {
                 "field": hit.field,
                 "name": hit.name,
-                "title": hit.title,
-                "summary": hit.summary,
+                "title": hit.title[:_LONGEST_TITLE],
+                "summary": hit.summary[:_SNIPPET],
                 "score": round(hit.score, 4),
                 "snippet": hit.snippet.text[:_SNIPPET],
             }
@@ -172,7 +173,7 @@ class MemoryTools:
                 label = self._label_of(name, field)
                 page = self.fields[label].read(name)
             except MemoryfieldError as error:
-                missing.append({"name": name, **error_answer(error)})
+                missing.append({"name": name[:_LONGEST_TITLE], **error_answer(error)})
                 continue
             pages.append(_shown(page, label, cut=max(room, 200) if len(page.raw) > room else None))
             room -= len(page.raw)
@@ -180,7 +181,7 @@ class MemoryTools:
         if missing:
             answer["missing"] = missing
         if len(names) > MOST_PAGES:
-            answer["left_out"] = names[MOST_PAGES:]
+            answer["left_out"] = [name[:_LONGEST_TITLE] for name in names[MOST_PAGES:][: READ_BYTES // _LONGEST_TITLE]]
         return answer
 
     @answering
@@ -203,8 +204,8 @@ class MemoryTools:
                     if page.name in names:
                         changed = page.updated or page.created or (page.modified.isoformat() if page.modified else "")
                         rows.append(
-                            {"field": label, "name": page.name, "title": page.title, "summary": page.summary[:200]}
-                            | {"changed": changed}
+                            {"field": label, "name": page.name, "title": page.title[:_LONGEST_TITLE]}
+                            | {"summary": page.summary[:200], "changed": changed[:40]}
                         )
                 total[label] = len(chosen)
             except QueryError:
@@ -395,8 +396,8 @@ def _shown(page: Page, label: str, cut: int | None = None) -> Answer:
     answer: Answer = {
         "field": label,
         "name": page.name,
-        "title": page.title,
-        "updated": page.updated or page.created,
+        "title": page.title[:_LONGEST_TITLE],
+        "updated": (page.updated or page.created or "")[:40] or None,
         "sha256": page.sha256,
         "text": text,
     }

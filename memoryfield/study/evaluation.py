@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,7 +175,10 @@ class Evaluation:
             return NOTHING
         above, below = scores[positive], scores[negative]
         # both groups keep their size in a resample: how many there are of each was chosen, not found
-        weights = (self.resamples(len(above)).weights, self.resamples(len(below)).weights)
+        other = self.resamples(len(below))
+        if len(above) == len(below):  # drawn alike, the two groups would rise and fall together
+            other = replace(other, seed=other.seed + 1)
+        weights = (self.resamples(len(above)).weights, other.weights)
         value = float(metrics.auc(above, below)[0])
         found = self.resamples(len(above) + len(below)).of(value, metrics.auc(above, below, weights))
         return found

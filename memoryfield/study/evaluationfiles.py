@@ -19,6 +19,8 @@ from memoryfield.study.rows import read_text
 
 _KIND = "memoryfield evaluation"
 _START = f'{{"kind": "{_KIND}"'
+_MOST_DRAWN = 500_000_000  # counts that a bootstrap holds at once: 4 GB
+_DEEPEST = 100_000
 _ABOUT: Mapping[str, type | tuple[type, ...]] = {
     "field": str,
     "pages": int,
@@ -107,6 +109,8 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
         )
         for row in document["probes"]
     )
+    if about["resamples"] * len(probes) > _MOST_DRAWN or about["depth"] > _DEEPEST:
+        raise ValueError("resamples")
     runs = tuple(_run(row, len(probes), about["depth"]) for row in document["runs"])
     if not runs or len({run.label for run in runs}) < len(runs) or len({probe.id for probe in probes}) < len(probes):
         raise ValueError("runs")

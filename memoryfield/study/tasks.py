@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import sqlite3
@@ -114,7 +113,7 @@ def read_tasks(
     names = {part: (columns[part],) if columns and part in columns else usual for part, usual in NAMES.items()}
     done = None if statuses is None else frozenset(status.casefold() for status in statuses)
     tasks: dict[str, Task] = {}
-    unfinished: list[str] = []
+    unfinished: dict[str, None] = {}
     refused: list[RefusedRow] = []
     rows = _database_rows(source, table, names) if _is_database(source) else _line_rows(source, refused)
     for where, row in rows:
@@ -129,7 +128,7 @@ def read_tasks(
         if is_done:
             tasks[task.id] = task
         else:
-            unfinished.append(task.id)
+            unfinished[task.id] = None
         if len(tasks) + len(unfinished) > MOST_TASKS:
             raise RowError(f"has more than {MOST_TASKS:,} tasks", file=Path(source).name)
     ordered = sorted(tasks.values(), key=lambda task: (str(task.started or task.finished or ""), task.id))
@@ -230,7 +229,7 @@ def _moment(what: str, value: Any) -> datetime | None:
         return None
     moment = None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if math.isfinite(value):
+        if abs(value) < 1e18:  # not so for NaN, nor for integers that no float can hold
             moment = moment_of(value / 1000 if abs(value) >= _MILLISECONDS else value)
     elif isinstance(value, str):
         moment = parse_date(re.sub(r"(\.\d{6})\d+", r"\1", value))

@@ -141,6 +141,18 @@ def test_pages_that_instruct_are_only_text(tools: MemoryTools) -> None:
     assert len(tools.fields["personal"]) == 5
 
 
+def test_what_a_page_or_a_caller_says_at_length_fills_no_answer(tools: MemoryTools) -> None:
+    head = f"---\ntitle: {'T' * 30_000}\nsummary: {'S' * 30_000}\ncreated: {'c' * 3_000}\n---\nanchor chain\n"
+    (tools.fields["personal"].path / "long.md").write_text(head, encoding="utf-8")
+    for answer in (
+        tools.memory_search("anchor chain"),
+        tools.memory_list(),
+        tools.memory_pull("anchor", max_bytes=300),
+    ):
+        assert "long" in json.dumps(answer) and len(json.dumps(answer)) < 6_000
+    assert len(json.dumps(tools.memory_read(["z" * 1_000_000] * 5_000))) < 120_000
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

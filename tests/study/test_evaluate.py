@@ -255,6 +255,26 @@ def test_damaged_files_are_refused(tmp_path: Path, change: dict[str, Any], said:
         load_evaluation(path)
 
 
+@pytest.mark.parametrize("about", [{"resamples": 1_000_000}, {"depth": 10**9}, {"seed": -1}, {"ks": [101]}])
+def test_a_file_of_a_stranger_cannot_ask_for_all_the_memory(tmp_path: Path, about: dict[str, Any]) -> None:
+    path = tmp_path / "made.json"
+    made_up([run("vector", [1] * 600)]).save(path)
+    written = json.loads(path.read_text())
+    path.write_text(json.dumps({**written, "about": {**written["about"], **about}}))
+    with pytest.raises(RowError, match="damaged"):
+        load_evaluation(path)
+
+
+def test_the_two_groups_of_an_auc_are_drawn_apart() -> None:
+    count = 40  # each answerable probe scores just above the unanswerable one of its number
+    probes = [Probe(f"p{i:02}", "q", ["gold"]) for i in range(count)]
+    probes += [Probe(f"u{i:02}", "q", answerable=False) for i in range(count)]
+    scores = [float(i) + 0.5 for i in range(count)] + [float(i) for i in range(count)]
+    found = made_up([run("vector", [1] * count + [0] * count, scores=scores)], probes).estimate("auc", "vector")
+    # drawn together, all resamples would give nearly the same; Hanley and McNeil expect a standard error of .065
+    assert found.value == pytest.approx(0.5125) and 0.2 < found.high - found.low < 0.32
+
+
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "made.json"
     made_up([run("vector", [1, 2])]).save(path)
