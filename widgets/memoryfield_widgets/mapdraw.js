@@ -124,7 +124,9 @@ export function drawAbove(context, scene) {
   for (const i of kept) {
     const { canvas, left, width: wide, y } = boxes[i];
     const [w, h] = [canvas.width / ratio, canvas.height / ratio];
-    context.drawImage(canvas, left + wide / 2 - w / 2, y - h / 2, w, h);
+    // on whole pixels, or the letters blur
+    const whole = (place) => Math.round(place * ratio) / ratio;
+    context.drawImage(canvas, whole(left + wide / 2 - w / 2), whole(y - h / 2), w, h);
   }
 
   const ring = (row, size, color, wide) => {

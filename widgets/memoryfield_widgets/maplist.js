@@ -186,7 +186,7 @@ export class PageList {
           rank ? element("b", { class: "mf-rank", text: String(rank), "aria-label": `hit ${rank}:` }) : null,
           this.titles[row] || this.names[row],
         ),
-        element("span", { class: "mf-option-name mf-soft" }, words ? `${this.names[row]} · ${words}` : this.names[row]),
+        element("span", { class: "mf-option-name mf-soft" }, words ? `${words} · ${this.names[row]}` : this.names[row]),
       ),
       row === this.open ? element("span", { class: "mf-hidden", text: ", open" }) : null,
     );
