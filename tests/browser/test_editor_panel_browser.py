@@ -131,6 +131,7 @@ def test_two_who_write_and_a_cell_that_runs_again(notebook: Any, notes: Any) -> 
 
     assert book.run_all()  # the cell is run again: a new field, a new editor
     panel = book.page.get_by_role("region", name="Page")
+    panel.locator(".mf-name", has_text=NAME).wait_for()
     panel.locator(".mf-dirty", has_text="Not saved").wait_for()
     assert panel.get_by_label("Text, Markdown").input_value() == "Mine.\n"
     panel.get_by_text("was changed elsewhere since you opened it").wait_for()
@@ -150,6 +151,7 @@ def test_similar_pages_while_one_writes_and_a_new_page(notebook: Any, notes: Any
     panel.locator(".mf-preview a", has_text="the winch").click()  # the draft waits
     book.until("state.active", "winch")
     panel.locator(".mf-drafts").get_by_role("button", name="new page").click()
+    panel.locator(".mf-name", has_text="New page").wait_for()
     assert panel.get_by_label("Text, Markdown").input_value() == ROPE
     panel.get_by_role("button", name="Save…").click()
     panel.get_by_role("dialog", name="Create the page the-crane-again?").get_by_role("button", name="Save").click()
