@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +100,9 @@ class FieldAnswers:
     def __init__(self, field: MemoryField, largest_body: int) -> None:
         self.field = field
         self.largest_body = largest_body
+        self._folders: set[Path] = set()
+        # What a reader that is cut off leaves is removed at the end, whatever way that comes.
+        self.close = weakref.finalize(self, _remove, self._folders)
 
     def home(self, wants_html: bool, base: str) -> Reply:
         """Return ``index.md`` where there is one, else the catalogue."""
@@ -123,6 +127,19 @@ class FieldAnswers:
         if page.modified is not None:
             headers["Last-Modified"] = page.modified.strftime("%a, %d %b %Y %H:%M:%S GMT")
         return _unless(Reply(200, page.raw, MARKDOWN, headers), matches)
+
+    def catalogue(self, writes: bool, matches: str | None = None) -> Reply:
+        """Return every page with its tag, size and time as JSON, so that a copy is brought up to date by one request.
+
+        Args:
+            writes: Whether this server takes changes, which is told.
+            matches: ``If-None-Match``; 304 where the client has this listing.
+        """
+        rows = [
+            {"filename": p.filename, "tag": f'"{p.sha256}"', "size": p.size, "modified_ns": _nanoseconds(p)}
+            for p in self.field.pages()
+        ]
+        return _unless(_tagged(as_json({"pages": rows, "writes": writes and not self.field.read_only})), matches)
 
     def page_html(self, name: str, base: str) -> Reply:
         """Return a page as HTML."""
@@ -185,6 +202,8 @@ class FieldAnswers:
     def archive(self) -> Reply:
         """Return the whole field as an archive, in a temporary file."""
         folder = Path(tempfile.mkdtemp(prefix="memoryfield-serve-"))
+        self._folders.intersection_update([known for known in self._folders if known.exists()])
+        self._folders.add(folder)
         path = folder / "field.memoryfield.zip"
         try:
             if self.field.read_only and self.field.path.is_file():
@@ -246,6 +265,11 @@ class FieldAnswers:
             return None
 
 
+def _remove(folders: set[Path]) -> None:
+    for folder in list(folders):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def guarded(function: Callable[[], Reply]) -> Reply:
     """Run a route; every error of ours becomes an answer."""
     try:
@@ -265,6 +289,10 @@ def _condition(there: Page | None, if_match: str | None, if_none_match: str | No
 def _names(header: str, tag: str) -> bool:
     given = [item.strip().removeprefix("W/") for item in header.split(",")]
     return "*" in given or tag in given
+
+
+def _nanoseconds(page: Page) -> int:
+    return 0 if page.modified is None else int(page.modified.timestamp()) * 1_000_000_000
 
 
 def _tagged(reply: Reply) -> Reply:

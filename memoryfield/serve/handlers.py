@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,6 +19,8 @@ from memoryfield.serve.policy import Meter, Policy
 
 _CHUNK = 1 << 16
 _LONGEST_QUESTION = 4000
+_MOST_DOWNLOADS = 3  # archives on their way at once, fewer than threads: each holds a copy on the disk
+_SLOWEST_READER = 60.0  # seconds for a piece of an archive
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class Site:
         meter: Counts the requests of each address.
         threads: Where answers are worked out.
         alone: Whether the only field also answers at the root.
+        downloads: Requests whose archives are being made or sent.
     """
 
     fields: Mapping[str, FieldAnswers]
@@ -38,6 +41,7 @@ class Site:
     meter: Meter
     threads: ThreadPoolExecutor
     alone: bool
+    downloads: set[object] = field(default_factory=set)
 
 
 def _refuse_any(self: Any, _rest: str = "") -> None:
@@ -52,6 +56,7 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
         site: What is served.
         prefix: What stands before each address.
     """
+    from tornado.iostream import StreamClosedError
 
     class Handler(base):  # type: ignore[misc]  # the base is chosen when the server is
         """All routes of all fields."""
@@ -101,12 +106,21 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
             if isinstance(work, Reply):
                 self._now(work)
                 return
-            loop = asyncio.get_running_loop()
-            reply = await loop.run_in_executor(self.site.threads, guarded, work)
-            if reply.file is None:
-                self._now(reply)
-            else:
-                await self._stream(reply)
+            is_archive = getattr(work, "__func__", None) is FieldAnswers.archive
+            if is_archive and len(self.site.downloads) >= _MOST_DOWNLOADS:
+                self.set_header("Retry-After", "10")
+                self._now(said(503, "other archives are being sent: try again in a while"))
+                return
+            if is_archive:
+                self.site.downloads.add(self)
+            try:
+                reply = await asyncio.get_running_loop().run_in_executor(self.site.threads, guarded, work)
+                if reply.file is None:
+                    self._now(reply)
+                else:
+                    await self._stream(reply)
+            finally:
+                self.site.downloads.discard(self)
 
         async def _stream(self, reply: Reply) -> None:
             assert reply.file is not None
@@ -121,8 +135,10 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
                     with reply.file.open("rb") as handle:
                         while block := await loop.run_in_executor(self.site.threads, handle.read, _CHUNK):
                             self.write(block)
-                            await self.flush()
+                            await asyncio.wait_for(self.flush(), _SLOWEST_READER)
                 self.finish()
+            except (StreamClosedError, TimeoutError):  # the reader went away, or reads nothing
+                self.request.connection.stream.close()
             finally:
                 shutil.rmtree(reply.file.parent, ignore_errors=True)
 
@@ -161,6 +177,9 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
                     return self._search({label: answers})
                 if word == "memoryfield.zip":
                     return answers.archive
+                if word == "listing.json":
+                    writes = self.site.policy.writes
+                    return lambda: answers.catalogue(writes, header("If-None-Match"))
                 if word.endswith(".md"):
                     return lambda: answers.page(word, header("If-None-Match"))
                 return lambda: answers.page_html(word, "./")

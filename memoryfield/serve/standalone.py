@@ -39,7 +39,8 @@ def make_site(fields: Mapping[str, MemoryField], policy: Policy) -> Site:
 
 def make_application(site: Site) -> Any:
     """Return a ``tornado.web.Application`` that serves a site."""
-    from tornado.web import Application, RequestHandler
+    from tornado.log import app_log
+    from tornado.web import Application, HTTPError, RequestHandler
 
     class Guard(RequestHandler):
         """Checks the host, the rate and the token before every request; there are no cookies, so no XSRF."""
@@ -73,9 +74,10 @@ def make_application(site: Site) -> Any:
                 return 401, "a token is needed: as the password of HTTP Basic, or as 'Authorization: token ...'"
             return None
 
-        def log_exception(self, *error: Any) -> None:
-            """Keep the default log, without the address: it may hold a question."""
-            super().log_exception(*error)
+        def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
+            """Log what is a fault of ours, without the address: it may hold a question."""
+            if not isinstance(error, HTTPError):
+                app_log.error("a request failed", exc_info=(kind, error, trace))
 
     return Application(routes(Guard, site), log_function=lambda _handler: None, serve_traceback=False)
 
@@ -110,6 +112,8 @@ async def serving(site: Site, address: str, port: int, ready: Callable[[int], ob
         server.stop()
         await server.close_all_connections()
         site.threads.shutdown(wait=True)
+        for answers in site.fields.values():
+            answers.close()
 
 
 def serve(
