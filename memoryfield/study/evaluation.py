@@ -38,7 +38,7 @@ class Evaluation:
     probes that have gold pages; ``family_recall@k`` and ``family_mrr`` over the same, where a page of a gold page's
     family is as good; ``auc`` of the gate's score, ``answered`` (share of answerable probes that pass the gate) and
     ``wrong_answers`` (share of unanswerable ones that pass); ``embedding_ms``, ``search_ms`` (medians) and their
-    ``_p95``. ``docs/explanation/evaluation.md`` has the formulas.
+    ``_p95``. ``docs/evaluation.md`` has the formulas.
 
     Attributes:
         probes: The probes.
