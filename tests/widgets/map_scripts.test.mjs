@@ -9,6 +9,7 @@ const list = await import(new URL("maplist.js", at));
 const panel = await import(new URL("panel.js", at));
 const status = await import(new URL("status.js", at));
 const map = await import(new URL("map.js", at));
+const paint = await import(new URL("paint.js", at));
 const draw = await import(new URL("mapdraw.js", at));
 
 const square = new Float32Array([0, 0, 1, 0, 1, 1, 0, 1, 0.5, 0.5]);
@@ -165,4 +166,37 @@ test("dark grounds are told from light ones", () => {
   assert.ok(!panel.isDark("rgb(255, 255, 255)"));
   assert.ok(!panel.isDark("rgba(0, 0, 0, 0)"));
   assert.ok(panel.isDark("color(srgb 0.1 0.1 0.1)"));
+});
+
+test("points stand out from the ground, also those that say little and those that are not selected", () => {
+  const linear = (part) => (part / 255 <= 0.04045 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const contrast = (color, ground) => {
+    const [low, high] = [luminance(color), luminance(ground)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const grounds = [
+    [false, [255, 255, 255]],
+    [true, [17, 17, 17]], // of JupyterLab's dark themes, and of the cells' outputs in them
+    [true, [33, 33, 33]],
+  ];
+  for (const [dark, ground] of grounds) {
+    const shown = [colors.plainColor(dark), colors.valueColor(NaN, dark), colors.categoryColor(colors.MISSING, dark)];
+    for (let i = 0; i < 8; i++) shown.push(colors.categoryColor(i, dark));
+    for (let i = 0; i <= 40; i++) shown.push(colors.valueColor(i / 40, dark));
+    for (const color of shown) {
+      const dim = color.map((part, i) => ground[i] + paint.DIM * (part - ground[i]));
+      assert.ok(contrast(color, ground) >= 2.2, `${color} on ${ground}: ${contrast(color, ground)}`);
+      assert.ok(contrast(dim, ground) >= 1.3, `dimmed ${color} on ${ground}: ${contrast(dim, ground)}`);
+    }
+  }
+});
+
+test("pages keep their colours while a changed field waits for its own", () => {
+  const values = { scale: "sequence", values: new Float32Array([0.25, 0.5, 1]) };
+  assert.deepEqual([...map.carried(values, new Int32Array([2, -1, 0])).values], [1, NaN, 0.25]);
+  const groups = { scale: "categories", colors: new Uint8Array([3, 4]), shapes: new Uint8Array([1, 2]) };
+  const after = map.carried(groups, new Int32Array([-1, 1, 0]));
+  assert.deepEqual([[...after.colors], [...after.shapes]], [[colors.MISSING, 4, 3], [0, 2, 1]]);
+  assert.equal(map.carried({ scale: "none" }, new Int32Array([0])).scale, "none");
 });

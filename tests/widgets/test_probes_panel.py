@@ -224,7 +224,7 @@ def test_a_model_that_is_missing_leaves_the_others(
     hear(panel, "ask", question="night ferry")
     _settle(panel)
     pool = _last(sent, "pool")
-    assert "2 of 3 retrievers could not be asked" in pool["note"] and pool["pages"]
+    assert "3 of 4 retrievers could not be asked" in pool["note"] and pool["pages"]
 
 
 def test_a_newer_question_takes_the_place_of_an_older_one(panel: ProbeAnnotator, told: Told) -> None:

@@ -53,12 +53,12 @@ export function plainColor(dark) {
 export function valueColor(value, dark) {
   if (!(value >= 0)) return rgb(dark ? REST_DARK : REST_LIGHT);
   const share = Math.min(value, 1);
-  // the end that would vanish in the ground is left out
-  const at = (dark ? 0.12 + 0.88 * share : 0.93 * (1 - share)) * (VIRIDIS.length - 1);
+  // the end that would vanish in the ground is left out: a contrast of 2.2 remains
+  const at = (dark ? 0.3 + 0.7 * share : 0.8 * (1 - share)) * (VIRIDIS.length - 1);
   const below = Math.min(Math.floor(at), VIRIDIS.length - 2);
   const color = VIRIDIS[below].map((low, i) => low + (VIRIDIS[below + 1][i] - low) * (at - below));
   // on white a bright yellow would shout: low values fade towards grey
-  return dark ? color : color.map((part) => part + (205 - part) * 0.5 * (1 - share));
+  return dark ? color : color.map((part) => part + (150 - part) * 0.5 * (1 - share));
 }
 
 /** Returns the outline of a shape as the `d` of an SVG path around a point. */

@@ -2,7 +2,7 @@
 // what is done on it goes there by messages. See panel.py for why.
 import { element, tell, hear, watch, shell, reducedMotion, uniqueId } from "./panel.js";
 import { Grid } from "./geometry.js";
-import { plainColor } from "./colors.js";
+import { MISSING, plainColor } from "./colors.js";
 import { makePainter } from "./paint.js";
 import { PageList, colorWords, looks } from "./maplist.js";
 import { TOOLS, mapActs } from "./mapacts.js";
@@ -27,6 +27,15 @@ export function startOf(goal, earlier, from) {
     }
   }
   return start;
+}
+
+/** Returns a colouring for the rows of a new layout, until its own comes: pages keep their colours, new ones have none. */
+export function carried(coloring, from) {
+  const taken = (values, missing) => values.constructor.from(from, (old) => (old >= 0 ? (values[old] ?? missing) : missing));
+  if (coloring.scale === "categories") {
+    return { ...coloring, colors: taken(coloring.colors, MISSING), shapes: taken(coloring.shapes, 0) };
+  }
+  return coloring.scale === "sequence" ? { ...coloring, values: taken(coloring.values, NaN) } : coloring;
 }
 
 class MapView {
@@ -300,7 +309,7 @@ class MapView {
     this.labels = [];
     this.hulls = [];
     this.edges = { rows: [], strength: [] };
-    this.coloring = renamed || first ? NO_COLORS : this.coloring;
+    this.coloring = first ? NO_COLORS : renamed ? carried(this.coloring, from) : this.coloring;
     this.place(goal, animate ? startOf(goal, earlier, from) : null, content.kept && !first);
     this.caption.textContent = content.caption;
     this.setEmpty(content.count ? "" : "No pages to show.");

@@ -66,7 +66,7 @@ void main() {
   result = vec4(mix(ground, vColor, inside) * cover, cover);
 }`;
 
-const DIM = 0.26; // how much is left of points that are not selected: they never vanish
+export const DIM = 0.4; // how much is left of points that are not selected: they never vanish
 
 /** Returns a painter for a canvas: WebGL2, or a plain one where there is none. */
 export function makePainter(canvas) {

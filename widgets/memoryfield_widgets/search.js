@@ -2,7 +2,7 @@
 import { element, tell, watch, shell, uniqueId, count, debounced } from "./panel.js";
 
 const PAUSE = 150; // milliseconds without a key before a search begins
-const RETRIEVER_WORDS = { hybrid: "Meaning and words", vector: "Meaning", keyword: "Words" };
+const RETRIEVER_WORDS = { hybrid: "Meaning and words", vector: "Meaning", keyword: "Words", rrf: "Both, by rank" };
 const EMPTY_WORDS = {
   idle: "Type a question. The pages that answer it appear while you type.",
   waiting: "Searching…",

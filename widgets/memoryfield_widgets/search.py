@@ -19,7 +19,7 @@ MOST_HITS = 50  # more would fill the saved notebook and help nobody
 _LONGEST_QUESTION = 2_000
 _LONGEST_SNIPPET = 400
 _CONDITION = re.compile(r"\s*([^=,\n]+?)\s*=\s*(\"[^\"]*\"|[^,\n]*?)\s*(?:[,\n]|$)")
-_FORMATS = {"vector": "{:.2f}", "keyword": "{:.1f}", "hybrid": "{:.3f}"}
+_FORMATS = {"vector": "{:.2f}", "keyword": "{:.1f}", "hybrid": "{:.3f}", "rrf": "{:.4f}"}
 
 Segment = tuple[str, bool]
 
@@ -228,7 +228,7 @@ def why(hit: Any, retriever: str) -> str:
     parts = []
     for name in ("vector", "keyword"):
         if name not in hit.ranks:
-            if retriever == "hybrid":
+            if retriever in ("hybrid", "rrf"):
                 parts.append(f"not {names[name]}")
             continue
         score = hit.scores.get(name)

@@ -19,7 +19,7 @@ from memoryfield_widgets.jobs import DEBOUNCE, Job, Jobs, Running
 T = TypeVar("T")
 Observer = Callable[[frozenset[str]], None]
 
-RETRIEVERS = ("hybrid", "vector", "keyword")
+RETRIEVERS = ("hybrid", "vector", "keyword", "rrf")
 
 
 class Shared(Generic[T]):
@@ -71,7 +71,7 @@ class State:
         model: Code of the model that is searched and mapped with; None for the field's own.
         recipe: Recipe of the vectors; None for the field's own.
         query: The question.
-        retriever: ``hybrid``, ``vector`` or ``keyword``.
+        retriever: ``hybrid``, ``vector``, ``keyword`` or ``rrf``.
         filters: Of the search: ``where``, ``since``, ``until``, ``min_score``, ``gate``.
         k: Most hits.
         hits: The results of the last search (``SearchResults``), None before the first.
