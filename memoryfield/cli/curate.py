@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, say, say_json, show
+from memoryfield.cli.output import note, say, say_frame, say_json, show
 from memoryfield.cli.reviewing import review
 from memoryfield.display import plain
 from memoryfield.errors import QueryError
@@ -133,7 +133,7 @@ def _families(options: argparse.Namespace) -> int:
     if options.json:
         say_json(found.to_dict())
     elif options.pairs:
-        say(found.pairs_frame().to_string(index=False))
+        say_frame(found.pairs_frame())
     else:
         say(repr(found))
         _list_members(found)

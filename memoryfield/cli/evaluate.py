@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, say, say_json
+from memoryfield.cli.output import note, say, say_frame, say_json
 
 
 def add_verbs(verbs: Any) -> None:
@@ -102,7 +102,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     say(repr(found))
     if options.by_category:
         frame = found.by_category().dropna(subset=["value"])
-        say(frame.to_string(index=False, float_format="%.3f"))
+        say_frame(frame, float_format="%.3f")
     if options.misses:
         say(repr(found.misses()))
     if options.compare:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from memoryfield.display import plain
+
 
 def say(text: str) -> None:
     """Write one line or more to standard output."""
@@ -29,6 +31,17 @@ def say_json(value: Any) -> None:
 def show(result: Any, as_json: bool) -> None:
     """Write a result as people read it, or as JSON."""
     say_json(result.to_dict()) if as_json else say(repr(result))
+
+
+def say_frame(frame: Any, **words: Any) -> None:
+    """Write a frame of pandas; characters in its texts that would act on a terminal are made visible.
+
+    Args:
+        frame: The frame.
+        words: For its ``to_string``.
+    """
+    visible = frame.apply(lambda column: column.map(lambda value: plain(value) if isinstance(value, str) else value))
+    say(visible.to_string(index=False, **words))
 
 
 def _escaped(character: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memoryfield.curate.mergeplan import MergePlan
     from memoryfield.curate.reviews import Reviews
     from memoryfield.curate.similar import SimilarPages
-    from memoryfield.curate.split import SplitPlan
+    from memoryfield.curate.split import SplitPlan, SplitResult
     from memoryfield.curate.stale import StalePages
     from memoryfield.index.embedders import Embedder
 
@@ -79,6 +79,7 @@ class FieldCuration(FieldIndexes):
         """Return a plan that makes one page of several: a diff to approve, edit and ``apply()``; it writes nothing yet.
 
         Every sentence of every page is kept, equal to one that is kept, or dropped by you: ``plan.account()`` says it.
+        A heading is left out where all that stood under it stands elsewhere; the plan names each.
 
         Args:
             names: The pages, at least two; a family will do.
@@ -101,6 +102,15 @@ class FieldCuration(FieldIndexes):
 
         directory = self._directory()
         return plan_split(self.read(name), at, directory=directory, new_name=new_name, title=title)
+
+    def split(self, name: str, at: str | int, *, new_name: str | None = None, title: str | None = None) -> SplitResult:
+        """Make two pages of one, as one step: what ``plan_split`` proposes, at once; ``undo`` takes it back.
+
+        Raises:
+            QueryError: No such heading, several, or one of the two pages would be empty.
+            NotEditable: The page cannot be split, such as ``index``; the message says why.
+        """
+        return self.plan_split(name, at, new_name=new_name, title=title).apply()
 
     def similar(self, page: str | Page, *, model: str | Embedder | None = None, limit: int = 10) -> SimilarPages:
         """Return the pages that say much the same as a page of the field, or as one that is not written yet.

@@ -110,3 +110,11 @@ def test_review_by_keyboard_alone(yard: str) -> None:
     assert "is taken back" in text and text.count("question 2 of 5") >= 2 and "1 answer" in seen[-1]
     (kept,) = Reviews.load(Path(yard))
     assert not kept.same
+
+
+def test_evidence_of_pairs_does_not_act_on_the_terminal(yard: str, capsys: pytest.CaptureFixture[str]) -> None:
+    field = open_field(yard, model="hashing-1024")
+    for name in ("bell", "bell-again"):
+        field.write(name, title="Bell \x1b[2J\u202eof the yard", body="The bell rings at noon.", on_similar="ignore")
+    _, out, _ = _run(capsys, "families", yard, *_MODEL, "--pairs", "--quiet")
+    assert "same title" in out and "\\x1b[2J" in out and "\x1b" not in out and "\u202e" not in out

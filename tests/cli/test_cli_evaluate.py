@@ -97,3 +97,11 @@ def test_probes_check_tells_findings_by_its_code(bread: Path, capsys: pytest.Cap
     assert code == 1 and "missing gold" in out
     code, out, _ = run(capsys, *words, bread / "more.jsonl", "--json")
     assert code == 1 and json.loads(out)[0]["kind"] == "missing gold"
+
+
+def test_categories_of_strangers_do_not_act_on_the_terminal(bread: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"id": "x", "question": "rye?", "gold": ["feeding-rye-starter"], "category": "c\x1b[2J\u202e"}
+    (bread / "bad.jsonl").write_text(json.dumps(row))
+    words = ("--retriever", "keyword", "--by-category", "--quiet")
+    _, out, _ = run(capsys, "evaluate", bread / "bread", "--probes", bread / "bad.jsonl", *words)
+    assert "c\\x1b[2J\\u202e" in out and "\x1b" not in out and "\u202e" not in out

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryfield import open_field
 from memoryfield.curate.split import plan_split
 from memoryfield.errors import InvalidName, NotEditable, PageChanged, PageExists, QueryError
 from memoryfield.format.directory import PageDirectory
@@ -71,3 +72,13 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(PageChanged, match=r"both\.md"):
         plan.apply()
     assert directory.names() == ["both", "index"]
+
+
+def test_the_field_splits_at_once_and_takes_it_back(tmp_path: Path) -> None:
+    _directory(tmp_path)
+    field = open_field(tmp_path)
+    done = field.split("both", at="Two", new_name="second")
+    assert done.new.name == "second" and "Second fact." in done.new.body and "Second fact." not in done.page.body
+    assert field.history()[0].verb == "split"
+    field.undo()
+    assert field["both"].raw == RAW.encode() and "second" not in field
