@@ -6,7 +6,10 @@ The tree::
     ├── FieldError               the field as a whole
     │   ├── FieldNotFound        no such directory or archive, or not one
     │   ├── ReadOnlyField        a write to an archive or a read-only place
-    │   └── FieldLocked          another process holds the field's lock for too long
+    │   ├── FieldLocked          another process holds the field's lock for too long
+    │   └── StoreError           the place where the field lives (object store, web server, git)
+    │       ├── StoreUnreachable no usable answer now; a later try may get one
+    │       └── StoreRefused     an answer that cannot be used: no permission, no field, hostile
     ├── PageError                one page
     │   ├── InvalidName          a name that no page may have
     │   ├── PageNotFound         (also a KeyError)
@@ -54,6 +57,18 @@ class ReadOnlyField(FieldError):
 
 class FieldLocked(FieldError):
     """Another process holds the lock of the field."""
+
+
+class StoreError(FieldError):
+    """The place where a field lives did not do as asked; the field there and the copy here are as they were."""
+
+
+class StoreUnreachable(StoreError):
+    """There was no usable answer now; a later try may get one."""
+
+
+class StoreRefused(StoreError):
+    """The answer cannot be used: no permission, no field, or nothing that a field would answer."""
 
 
 class PageError(MemoryfieldError):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from memoryfield.errors import QueryError
 from memoryfield.field import DEFAULT_RETRIEVER, MemoryField
 from memoryfield.format.directory import PageDirectory
-from memoryfield.format.pages import open_pages
 from memoryfield.progress import ProgressBar
+from memoryfield.stores.opening import is_address, open_source
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,9 @@ def open_field(
     """Open a memoryfield.
 
     Args:
-        path: A directory, or a ``.memoryfield.zip``, which is read in place and never written.
+        path: A directory; a ``.memoryfield.zip``, which is read in place and never written; or the address of a field
+            that lives elsewhere: ``https://host/field`` (a server of memoryfields), ``s3://bucket/prefix``,
+            ``git+file://PATH@REVISION`` (read only), or anything else that fsspec reads (read only).
         create: Make the directory when it is missing.
         model: Embedding model to use: a code of ``models()``, ``"auto"``, a sentence-transformers id or folder, or an
             embedder. By default ``$MEMORYFIELD_MODEL``, else ``nomic-embed-text-v1.5``. It is loaded when first needed.
@@ -45,10 +47,10 @@ def open_field(
     Raises:
         FieldNotFound: Nothing is there, or no directory and no archive.
         ArchiveError: The archive is refused.
+        StoreError: The place elsewhere does not answer, or not as a field would.
     """
-    return MemoryField(
-        open_pages(Path(path).expanduser(), create), model=model, recipe=recipe, backend=backend, who=who
-    )
+    place = path if is_address(path) else Path(path).expanduser()
+    return MemoryField(open_source(place, create), model=model, recipe=recipe, backend=backend, who=who)
 
 
 def search_fields(

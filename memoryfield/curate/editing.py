@@ -11,9 +11,9 @@ from memoryfield.display import Table
 from memoryfield.errors import QueryError
 from memoryfield.format.arguments import check_keys, check_raw, check_texts
 from memoryfield.format.changes import Change
-from memoryfield.format.directory import PageDirectory, edited_bytes
 from memoryfield.format.edit import set_text
 from memoryfield.format.page import LONGEST_EMBEDDED, Page
+from memoryfield.format.verbs import PageVerbs, edited_bytes
 from memoryfield.format.yamlwrite import Settable
 
 _SHOWN = 200  # lines of a diff in a table
@@ -31,7 +31,7 @@ class EditPlan:
 
     before: Page
     after: Page
-    directory: PageDirectory
+    directory: PageVerbs
 
     @property
     def changes(self) -> bool:
@@ -83,7 +83,7 @@ class EditPlan:
 
 def plan_edit(
     page: Page,
-    directory: PageDirectory,
+    directory: PageVerbs,
     *,
     raw: bytes | None = None,
     text: str | None = None,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from memoryfield.errors import IndexFileError
 from memoryfield.field.pages import FieldPages
 from memoryfield.format.page import SPECIAL_NAMES
-from memoryfield.format.pages import open_pages
 from memoryfield.progress import ProgressBar
+from memoryfield.stores.opening import open_source
+from memoryfield.stores.pages import StorePages
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -59,7 +60,7 @@ class FieldIndexes(FieldPages):
             model: Embedding model; by default this field's own.
         """
         chosen = model if model is not None else self._model
-        again = open_pages(self.path)
+        again = self._source if isinstance(self._source, StorePages) else open_source(self.path)
         return type(self)(again, model=chosen, recipe=self._recipe, backend=self._backend, who=who)
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from memoryfield.format.edit import new_page
 from memoryfield.format.nearnames import did_you_mean
 from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
+from memoryfield.format.verbs import PageVerbs
+from memoryfield.stores.pages import StorePages, source_notes
 
 if TYPE_CHECKING:
     import os
@@ -39,8 +41,13 @@ class FieldPages:
 
     @property
     def path(self) -> Path:
-        """The directory or the archive."""
+        """The directory or the archive; of a field elsewhere what stands for it, and nothing is at it."""
         return self._source.path
+
+    @property
+    def place(self) -> str:
+        """Where the field lives: the path, or the address (without credentials) of one that lives elsewhere."""
+        return self._source.place if isinstance(self._source, StorePages) else str(self.path)
 
     @property
     def name(self) -> str:
@@ -112,8 +119,14 @@ class FieldPages:
 
     def _directory(self) -> PageDirectory:
         if not isinstance(self._source, PageDirectory) or self._source.read_only:
-            raise ReadOnlyField(f"{self.path} is read only; import an archive into a directory to edit its pages")
+            raise ReadOnlyField(f"{self.place} is read only; import an archive into a directory to edit its pages")
         return self._source
+
+    def _editable(self) -> PageVerbs:
+        """Return what single pages are written through, also where the field lives elsewhere."""
+        if isinstance(self._source, StorePages) and not self._source.read_only:
+            return self._source
+        return self._directory()
 
     def write(
         self,
@@ -146,7 +159,7 @@ class FieldPages:
         """
         if on_similar not in ("warn", "refuse", "ignore"):
             raise QueryError(f"on_similar is {on_similar!r}; expected warn, refuse or ignore")
-        directory = self._directory()
+        directory = self._editable()
         if on_similar != "ignore":
             draft = Page(name or "draft", new_page(title=title, summary=summary, body=body, **keys))
             self._check_similar(draft, refuse=on_similar == "refuse")
@@ -184,7 +197,7 @@ class FieldPages:
             FrontmatterError: The frontmatter is broken, or the edit would touch other bytes; says where and why.
             NotEditable: The bytes are not UTF-8, there is no such section, or it is the uuid.
         """
-        return self._directory().edit(
+        return self._editable().edit(
             name,
             title=title,
             summary=summary,
@@ -223,7 +236,7 @@ class FieldPages:
         """
         from memoryfield.curate.editing import plan_edit
 
-        directory = self._directory()
+        directory = self._editable()
         chosen = page if isinstance(page, Page) else directory.read(page)
         return plan_edit(chosen, directory, raw=raw, text=text, title=title, summary=summary, keys=keys, body=body)
 
@@ -260,7 +273,7 @@ class FieldPages:
             PageChanged: The page is not the version of *if_sha256*.
             NotEditable: The page there has another uuid.
         """
-        return self._directory().write(name, raw, if_sha256=if_sha256, absent=if_sha256 is None and not replace)
+        return self._editable().write(name, raw, if_sha256=if_sha256, absent=if_sha256 is None and not replace)
 
     def rename(self, old: str, new: str) -> Page:
         """Rename a page, rewrite the links to it in all other pages, and return it.
@@ -269,7 +282,7 @@ class FieldPages:
             PageExists: Something is named *new*.
             NotEditable: It is ``index`` or ``listing``, or a link in a page that is not UTF-8 would break.
         """
-        self._directory().rename(old, new)
+        self._editable().rename(old, new)
         return self.read(new)
 
     def delete(self, name: str, *, if_sha256: str | None = None) -> Page:
@@ -279,7 +292,7 @@ class FieldPages:
             PageChanged: The page is not the version of *if_sha256*.
             NotEditable: It is ``index`` or ``listing``.
         """
-        return self._directory().delete(name, if_sha256=if_sha256)
+        return self._editable().delete(name, if_sha256=if_sha256)
 
     def validate(self) -> Findings:
         """Check every page and file; see ``Finding`` for what is reported."""
@@ -380,7 +393,7 @@ class FieldPages:
 
     def _kept_history(self) -> History:
         if self._history is None:
-            raise ReadOnlyField(f"{self.path} is read only and has no history")
+            raise ReadOnlyField(f"{self.place} has no history here: it is read only, or lives elsewhere")
         return self._history
 
     def history(self, page: str | None = None, limit: int | None = None) -> Steps:
@@ -433,7 +446,7 @@ class FieldPages:
         if self.read_only:
             heading += ", read only"
         rows = [describe_index(state, snapshot) for state in self.indexes()]
-        notes = [str(self.path)]
+        notes = [self.place, *source_notes(self._source)]
         if not rows:
             notes.append("no vector index yet; sync() makes one")
         noted = ", ".join(f"{n} {level}{'s' if n != 1 and level != 'info' else ''}" for level, n in levels.items() if n)

@@ -25,6 +25,7 @@ from memoryfield.retrieve.fusion import RANK_CONSTANT, reciprocal_rank_fusion
 from memoryfield.retrieve.results import Hit, MatchedPassage, SearchResults, matched_passage
 from memoryfield.retrieve.scoring import Scoring, fused_depth
 from memoryfield.retrieve.weights import FusionWeight, given_weight, learned_weight
+from memoryfield.stores.pages import source_notes
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
@@ -271,6 +272,7 @@ def prepare(
     elif condition:
         earlier = target.vectors.snapshot if target.vectors is not None else None
         snapshot = target.source.snapshot(known=earlier, verify=verify)
+    notes.extend(f"{target.field}: {note}" for note in source_notes(target.source))
     return passing_pages(condition, target.source, snapshot) if condition and snapshot is not None else None
 
 
