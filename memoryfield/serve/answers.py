@@ -60,9 +60,9 @@ class Reply:
     file: Path | None = None
 
 
-def said(status: int, text: str) -> Reply:
+def said(status: int, text: str, **headers: str) -> Reply:
     """Return a sentence as an answer."""
-    return Reply(status, (text + "\n").encode())
+    return Reply(status, (text + "\n").encode(), headers=headers)
 
 
 def as_json(value: Any, status: int = 200) -> Reply:

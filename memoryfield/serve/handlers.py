@@ -17,8 +17,9 @@ from urllib.parse import unquote
 from memoryfield.serve.answers import FieldAnswers, Reply, as_json, guarded, said
 from memoryfield.serve.policy import Meter, Policy
 
+_ALLOWED = "GET, HEAD, PUT, DELETE"
 _CHUNK = 1 << 16
-_LONGEST_QUESTION = 4000
+_LONGEST_QUESTION = 2000  # in UTF-8 and percent signs that is up to 24 kB of the request's first line
 _MOST_DOWNLOADS = 3  # archives on their way at once, fewer than threads: each holds a copy on the disk
 _SLOWEST_READER = 60.0  # seconds for a piece of an archive
 
@@ -70,6 +71,8 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
             self.set_header("X-Content-Type-Options", "nosniff")
 
         def write_error(self, status_code: int, **_: Any) -> None:
+            if status_code == 405:
+                self.set_header("Allow", _ALLOWED)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(f"{status_code} {self._reason}\n")
 
@@ -86,7 +89,7 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
             await self._run("DELETE", rest)
 
         def _refuse(self) -> None:
-            self._now(said(405, "GET, HEAD, PUT and DELETE are answered"))
+            self._now(said(405, f"{_ALLOWED} are answered", Allow=_ALLOWED))
 
         post = patch = options = _refuse_any
 

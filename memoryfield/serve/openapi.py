@@ -63,7 +63,8 @@ def _operation(summary: str, answers: dict[str, Any], *refusals: int) -> dict[st
 
 
 def _writing() -> dict[str, Any]:
-    header = {"in": "header", "required": False, "schema": {"type": "string"}}
+    tags = {"type": "string", "pattern": '^(\\*|(W/)?"[0-9a-f]{64}"(, ?(W/)?"[0-9a-f]{64}")*)$'}
+    header = {"in": "header", "required": False, "schema": tags}
     match, none = {"name": "If-Match", **header}, {"name": "If-None-Match", **header}
     body = {"required": True, "content": {"text/markdown": {"schema": {"type": "string", "minLength": 1}}}}
     written = {"201": _empty("It is new"), "204": _empty("It was there")}
@@ -78,7 +79,7 @@ def _writing() -> dict[str, Any]:
 def _search_parameters() -> list[dict[str, Any]]:
     retrievers = ["vector", "keyword", "hybrid"]
     return [
-        {"name": "q", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 4000}},
+        {"name": "q", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 2000}},
         {"name": "k", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}},
         {"name": "retriever", "in": "query", "schema": {"type": "string", "enum": retrievers}},
     ]

@@ -99,7 +99,7 @@ async def serving(site: Site, address: str, port: int, ready: Callable[[int], ob
     server = HTTPServer(
         make_application(site),
         max_body_size=site.policy.largest_body + 1024,
-        max_header_size=1 << 15,
+        max_header_size=1 << 16,
         max_buffer_size=site.policy.largest_body + (1 << 17),
         idle_connection_timeout=_SLOWEST,
         body_timeout=_SLOWEST,

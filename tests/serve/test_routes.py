@@ -140,3 +140,13 @@ def test_a_read_only_field_is_served_and_refuses_writes(
         assert server.ask("PUT", "/tea.md", b"x\n").status == 403
         if archive:
             assert hashlib.sha256(server.get("/memoryfield.zip").body).hexdigest() == report.sha256
+
+
+def test_long_questions_and_other_methods_are_answered_in_words(server: Any) -> None:
+    from urllib.parse import quote
+
+    assert server.get("/search?q=" + quote("ࠀ" * 2000)).status == 200
+    assert server.get("/search?q=" + quote("ࠀ" * 2001)).status == 400
+    for method in ("POST", "PATCH", "TRACE"):
+        answer = server.ask(method, "/tea.md")
+        assert answer.status == 405 and answer.headers["Allow"] == "GET, HEAD, PUT, DELETE"
