@@ -14,7 +14,8 @@ from memoryfield_widgets.palette import COLORS, MISSING, REST, Coloring
 WIDTH, HEIGHT, MARGIN = 760, 460, 26
 _MOST_POINTS = 4000  # more only make the file larger
 _MOST_LABELS = 16
-_VIRIDIS = ("#89b373", "#69ac80", "#50a18a", "#469290", "#457f90", "#47688e", "#4b4d86", "#4b2b75", "#440154")  # as colors.js
+# as colors.js
+_VIRIDIS = ("#89b373", "#69ac80", "#50a18a", "#469290", "#457f90", "#47688e", "#4b4d86", "#4b2b75", "#440154")
 
 
 def escaped(text: object, limit: int = 200) -> str:
