@@ -67,6 +67,8 @@ class FieldIndexes(FieldPages):
         """Forget what is held in memory. Nothing on disk stays open between calls."""
         self._indexes.clear()
         self._keywords = None
+        if isinstance(self._source, StorePages):
+            self._source.close()
 
     def __enter__(self) -> Self:
         return self

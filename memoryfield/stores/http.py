@@ -7,6 +7,7 @@ is the listing. Who answers is trusted in nothing: other hosts are not followed 
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO
@@ -168,6 +169,10 @@ class HttpStore:
         answer = self._calls.get_file("memoryfield.zip", _LARGEST_ARCHIVE, missing=(401, 403, 404, 405, 410))
         return None if answer is None else answer[1]
 
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        self._calls.close()
+
     def _newest_archive(self) -> _Archive:
         held = self._archive
         paths = [held.path] if held is not None else ["memoryfield.zip", *self._sibling()]
@@ -179,6 +184,7 @@ class HttpStore:
                 continue
             answer, handle = found
             if answer.status == 304:
+                handle.close()
                 if held is None:
                     raise StoreRefused(f"{self.place}{path}: 304 without a question")
                 return held
@@ -206,6 +212,7 @@ class _Archive:
         self.path, self.tag, self.handle, self.place = path, tag, handle, place
         entries = [Listed(name, digest_tag(raw), len(raw), at) for name, raw, at in archived_pages(handle, place)]
         self.listing = sorted_out(entries, place)
+        weakref.finalize(self, handle.close)
 
     def tag_of(self, filename: str) -> str:
         item = self.listing.pages.get(filename)

@@ -9,6 +9,7 @@ import contextlib
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -234,6 +235,7 @@ class Caller:
                     limits=httpx.Limits(max_connections=16, max_keepalive_connections=16),
                     trust_env=True,
                 )
+                weakref.finalize(self, self._client.close)
             return self._client
 
     def close(self) -> None:

@@ -82,6 +82,12 @@ class StorePages(PageVerbs):
         moment = datetime.fromtimestamp(self._held().synced_ns / 1e9, UTC).isoformat(" ", "seconds")
         return [f"offline: the pages are those of {moment.removesuffix('+00:00')} UTC ({self._trouble})"]
 
+    def close(self) -> None:
+        """Close connections that the store holds; a later call opens new ones."""
+        close = getattr(self.store, "close", None)
+        if close is not None:
+            close()
+
     # Bringing the copy up to date
 
     def refresh(self) -> Snapshot:
