@@ -32,6 +32,8 @@ def split_memory_file(text: str, where: str) -> list[Part]:
     edges = [0, *(cut for cut in cuts if cut > 0), len(text)]
     parts: list[Part] = []
     seen: dict[str, int] = {}
+    titles = {heading.start: heading.text for heading in found}
+    line, counted = 1, 0
     for start, end in pairwise(edges):
         piece = text[start:end]
         if not piece.strip():
@@ -39,10 +41,10 @@ def split_memory_file(text: str, where: str) -> list[Part]:
                 last = parts.pop()
                 parts.append(_with_body(last, last.body + piece))
             continue
-        title = next((h.text for h in found if h.start == start), "") or Path(where).stem.replace("_", " ").title()
+        title = titles.get(start, "") or Path(where).stem.replace("_", " ").title()
         seen[title] = seen.get(title, 0) + 1
         key = f"#{title}" if seen[title] == 1 else f"#{title} ({seen[title]})"
-        line = text.count("\n", 0, start) + 1
+        line, counted = line + text.count("\n", counted, start), start
         place = f"{where}, line {line}"
         raw = piece.encode("utf-8", errors="surrogateescape") if not start else b""
         if raw and read_frontmatter(raw).present:  # its keys stay the page's own

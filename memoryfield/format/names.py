@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 
 from memoryfield.errors import InvalidName
 from memoryfield.format.normal import normalized
@@ -15,6 +15,8 @@ from memoryfield.format.normal import normalized
 PAGE_SUFFIX = ".md"
 LONGEST_SLUG = 60
 LONGEST_NEW_NAME = 120  # with a suffix of a backup or sync tool still far from the 255 bytes of most file systems
+
+_COUNTED = 100  # clashes of one name that are counted one by one
 
 _PAGE_FILENAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.md")
 _PAGE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
@@ -94,16 +96,30 @@ def slug(title: str, taken: Iterable[str] = ()) -> str:
         raise InvalidName(
             f"the title {title!r} would make the page name {name!r}, a device on Windows: give another name."
         )
-    used = {other.removesuffix(PAGE_SUFFIX) for other in taken}
-    if name not in used:
+    # Looked up as it is: an import asks once for each of its pages, and a copy each time would take for ever.
+    used = taken if isinstance(taken, Set | Mapping) else frozenset(taken)
+
+    def free(candidate: str) -> bool:
+        return candidate not in used and candidate + PAGE_SUFFIX not in used
+
+    def numbered(number: int) -> str:
+        ending = f"-{number}"
+        return _shortened(name, LONGEST_SLUG - len(ending)) + ending
+
+    if free(name):
         return name
     number = 2
-    while True:
-        ending = f"-{number}"
-        candidate = _shortened(name, LONGEST_SLUG - len(ending)) + ending
-        if candidate not in used:
-            return candidate
-        number += 1
+    while not free(numbered(number)):
+        if number < _COUNTED:
+            number += 1
+            continue
+        low, number = number, 2 * number  # far up, gaps are not looked for: some free number behind a taken one
+        while not free(numbered(number)):
+            low, number = number, 2 * number
+        while number - low > 1:
+            middle = (low + number) // 2
+            low, number = (low, middle) if free(numbered(middle)) else (middle, number)
+    return numbered(number)
 
 
 def skip_reason(filename: str) -> str | None:

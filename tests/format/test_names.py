@@ -182,3 +182,14 @@ def test_a_slug_is_always_a_name_for_a_new_page_P13(title: str, taken: list[str]
     assert len(name) <= LONGEST_SLUG
     assert name not in {other.removesuffix(".md") for other in taken}
     assert slug(name.replace("-", " ")) == name
+
+
+def test_a_name_that_clashes_thousands_of_times_is_found_soon() -> None:
+    taken: set[str] = {"other"}
+    for _ in range(3000):
+        name = slug("Note!", taken)
+        assert name not in taken
+        taken.add(name)
+    assert {f"note-{number}" for number in range(2, 100)} < taken and len(taken) == 3001
+    assert slug("Note", {f"note-{number}.md" for number in range(2, 50)} | {"note"}) == "note-50"
+    assert slug("Note", {"note": 1, "note-3": 2}) == "note-2"
