@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 import pytest
 
@@ -137,6 +138,10 @@ class _S3(BaseHTTPRequestHandler):
             self._error(404, "NoSuchBucket")
         elif not key and self.command == "GET":
             self._listing(parse_qs(parts.query))
+        elif self.command == "POST":  # the deletion of several objects
+            for found in re.findall(rb"<Key>([^<]*)</Key>", body):
+                self.bucket.objects.pop(unescape(found.decode()), None)
+            self._answer(200, b"<DeleteResult></DeleteResult>", Content_Type="application/xml")
         elif self.command == "PUT":
             self._put(key, body)
         elif key not in self.bucket.objects:
@@ -148,7 +153,7 @@ class _S3(BaseHTTPRequestHandler):
             raw = self.bucket.objects[key]
             self._answer(200, raw, ETag=etag(raw), Last_Modified=formatdate(1.6e9, usegmt=True))
 
-    do_GET = do_PUT = do_DELETE = do_HEAD = _run
+    do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = _run
 
     def _put(self, key: str, body: bytes) -> None:
         there = self.bucket.objects.get(key)

@@ -108,7 +108,7 @@ def test_offline_from_the_start(memory: Any) -> None:
 
 
 def test_a_search_costs_one_listing(memory: Any) -> None:
-    field = mf.MemoryField(StorePages(memory), model="hashing-1024")
+    field = mf.MemoryField(StorePages(memory, fresh_seconds=60.0), model="hashing-1024")
     field.sync(progress=False)
     memory.calls.clear()
     assert field.sync(progress=False).unchanged == ("dock", "tea") and memory.calls == ["list"]
