@@ -311,7 +311,9 @@ _New = tuple[dict[str, Row], tuple[str, ...], tuple[Skipped, ...], bool | None]
 def _readable(place: str) -> str:
     """Return the last part of an address that can stand in a file name; it is the field's name."""
     without = place.partition("://")[2] or place
-    parts = [part for part in re.split(r"[/@?#]+", without) if part]
+    if place.startswith("git+"):  # the commit is no part of the name
+        without = without.rpartition("@")[0] or without
+    parts = [part for part in without.split("/") if part]
     chosen = re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "").strip(".-")
     return chosen[:60] or "field"
 
