@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ class ImportItem:
 
 @dataclass(frozen=True, repr=False)
 class ImportPlan(Sequence[ImportItem]):
-    """An import that was not carried out yet: look at it, then ``apply()``.
+    """An import: look at it, then ``apply()``, which returns it as the report of what was done.
 
     Attributes:
         kind: Kind of the source.
@@ -67,6 +67,7 @@ class ImportPlan(Sequence[ImportItem]):
         items: One for each piece of the source, in its order.
         unread: What of the source becomes no page, with the reason.
         secrets: Places that look like keys or passwords, in words; they are imported as they are.
+        applied: Whether it was carried out.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class ImportPlan(Sequence[ImportItem]):
     unread: tuple[Unread, ...]
     secrets: tuple[str, ...]
     _changes: tuple[Change, ...] = field(compare=False)
+    applied: bool = False
 
     def __getitem__(self, index: Any) -> Any:
         return self.items[index]
@@ -100,7 +102,7 @@ class ImportPlan(Sequence[ImportItem]):
             directory = PageDirectory(self.path, create=True)
             keep_history(directory)
             directory.apply(self._changes, verb="import", note=f"from {self.source.name}")
-        return self
+        return replace(self, applied=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can hold."""
@@ -126,9 +128,10 @@ class ImportPlan(Sequence[ImportItem]):
     def table(self) -> Table:
         """Return what ``repr`` shows."""
         counts = self.counts
+        words = (*(("added", "updated") if self.applied else ("to add", "to update")), "unchanged", "conflicts")
         heading = f"{self.source.name} ({self.kind}) -> {self.path.name}: " + ", ".join(
-            f"{counts[action]} to {action}" if action in ("add", "update") else f"{counts[action]} {word}"
-            for action, word in zip(ACTIONS, ("", "", "unchanged", "conflicts"), strict=True)
+            f"{counts[action]} {word}"
+            for action, word in zip(ACTIONS, words, strict=True)
             if counts[action] or action == "add"
         )
         worth = [item for item in self.items if item.action == "conflict" or item.notes]

@@ -150,3 +150,9 @@ def test_a_link_by_the_end_of_a_path_finds_that_file(tmp_path: Path) -> None:
     top = next(part for part in parts if part.key == "top.md")
     assert top.raw == b"[[a-sub-n7|sub/n7.md]] [[b-other-n7|other/N7.md]] [[gone/n7.md]]\n"
     assert [item.where for item in unread] == ["top.md"]
+
+
+def test_a_plan_says_what_would_be_done_and_the_report_what_was(vault: Path, tmp_path: Path) -> None:
+    plan = mf.import_field(vault, tmp_path / "field", dry_run=True)
+    report = mf.import_field(vault, tmp_path / "field")
+    assert "6 to add" in repr(plan) and "6 added" in repr(report) and "to add" not in repr(report)
