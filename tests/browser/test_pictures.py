@@ -1,4 +1,4 @@
-"""The tale as a film: each step is done by mouse and keyboard, looked at, and saved as a frame of an animated picture."""
+"""The tale as a film: each step is done by mouse and keyboard, looked at, and saved as a frame of a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-record = runpy.run_path(str(Path(__file__).with_name("recording.py")))["record"]
+RECORDING = runpy.run_path(str(Path(__file__).with_name("recording.py")))
 CELLS = (
     """import memoryfield as mf
 from memoryfield_widgets import Workbench
@@ -145,10 +145,14 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
     families.locator(".mf-desk-title", has_text=" pages into ").wait_for()
     families.locator(".mf-diff-new, .mf-diff-old").first.wait_for()
     film.frame()
+    book.shot("picture-merge", families)
+    page.evaluate("document.querySelector('.mf-families .mf-diff').scrollIntoView({block: 'center'})")
+    to_the_top(book, ".mf-workbench")
+    film.frame()
     families.get_by_role("button", name="Apply the merge").click()
     families.get_by_text(" merged into ").first.wait_for()
     book.until("len(field) < 180")
-    book.until(f"bench.title == f'harbor: {{len(field)}} pages'")
+    book.until("bench.title == f'harbor: {len(field)} pages'")
     book.until("not state.busy")
     page.wait_for_function("Number(document.querySelector('.mf-map').dataset.count) < 179")
     film.frame()
@@ -159,6 +163,8 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
     colors = page.evaluate(f"new Set({MAP}.coloring.values).size")
     assert colors > 50, "the map is in the question's colours again"
     film.frame()
+
+    to_the_top(book, ".mf-workbench")
 
     # two models: where the same pages lie, and which moved
     bench.get_by_role("tab", name="Models").click()
@@ -171,9 +177,62 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
     book.until("not state.busy", seconds=120)
     film.frame()
     assert not book.ask("state.trouble"), book.ask("state.trouble")
+    book.theme(dark=True)
+    bench.get_by_role("tab", name="Page").click()
+    to_the_top(book, ".mf-workbench")
+    page.wait_for_function(f"() => {MAP}.dark && !{MAP}.frame")
+    book.shot("picture-workbench-dark")
 
-    made = record(film.frames, film.frames[0].with_name("recording.png"))
+    blank = page.context.new_page()
+    made = RECORDING["record"](RECORDING["changes"](blank, film.frames), film.frames[0].with_name("recording.png"))
     raw = made.read_bytes()
     at = raw.index(b"acTL")
-    assert struct.unpack(">I", raw[at + 4 : at + 8]) == (len(film.frames),) == (11,)
+    assert struct.unpack(">I", raw[at + 4 : at + 8]) == (len(film.frames),) == (12,)
     assert len(raw) < LARGEST
+
+
+@pytest.mark.slow
+def test_panels_alone_for_the_documentation(notebook: Any) -> None:
+    """The map, the search and two models, each by itself, in both themes."""
+    book = opened(notebook, size=(1400, 1100))
+    page = book.page
+    book.do("bench.close()")
+    for cell, selector in (("MemoryMap", ".mf-map"), ("SearchBox", ".mf-search")):
+        show(book, f"from memoryfield_widgets import *\nshown = {cell}(field)\nshown")
+        panel = page.locator(selector).last
+        panel.wait_for()
+        if cell == "MemoryMap":
+            page.locator(".mf-map[data-method='umap'][data-color='region']").wait_for(timeout=60_000)
+            book.do(f"state.ask({QUESTION!r}, delay=0)")
+            page.locator(".mf-map[data-color='similarity'][data-hits='10']").wait_for()
+            page.wait_for_function(f"() => {MAP}.moved >= 1 && !{MAP}.frame")
+        else:
+            panel.get_by_role("button", name="Settings").click()
+            panel.get_by_role("option").nth(4).wait_for()
+        book.until("not state.busy")
+        for dark in (False, True):
+            book.theme(dark=dark)
+            book.shot(f"picture-{selector[4:]}-{'dark' if dark else 'light'}", panel)
+        book.theme(dark=False)
+    show(book, "shown = ModelComparison(field, ['all-MiniLM-L6-v2', 'hashing-1024'])\nshown")
+    panel = page.locator(".mf-models")
+    panel.locator(".mf-changed > li").first.wait_for(timeout=120_000)
+    book.until("not state.busy", seconds=120)
+    panel.locator(".mf-changed > li button").first.click()
+    book.shot("picture-models-light", panel)
+
+
+def show(book: Any, code: str) -> None:
+    """Run code in the notebook's last cell, in place of what stands there."""
+    assert (
+        book.page.evaluate(
+            """async (code) => {
+          const app = window.jupyterapp, content = app.shell.currentWidget.content;
+          content.activeCellIndex = content.widgets.length - 1;
+          content.activeCell.model.sharedModel.setSource(code);
+          return await app.commands.execute('notebook:run-cell');
+        }""",
+            code,
+        )
+        is not False
+    )

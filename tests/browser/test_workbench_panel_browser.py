@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
+import nbconvert
 import pytest
 
 OPEN = """
@@ -14,6 +16,7 @@ field = mf.open_field({path!r}, model="hashing-1024")
 field.sync(progress=False)
 _ = field.search("anything", progress=False)
 """
+SCREENS = Path(__file__).resolve().parents[2] / "build" / "screens"
 SHOW = "state = State.of(field); bench = Workbench(field); bench"
 BENCH = ".mf-workbench"
 KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
@@ -259,3 +262,83 @@ def test_hostile_pages_run_no_script(notebook: Any, notes: Any) -> None:
         region(book, tab).wait_for()
     assert bench.locator("img, script").count() == 0
     assert book.page.evaluate("window.hacked") is None
+
+
+def test_nothing_hinders_people_who_use_it_otherwise(notebook: Any, notes: Any) -> None:
+    book = notebook(OPEN.format(path=str(notes)), SHOW)
+    bench = ready(book)
+    bench.get_by_role("combobox", name="Question").fill("oil for the winch")
+    hits(bench).first.click()
+    region(book, "Page").locator(".mf-preview p").first.wait_for()
+    shown = {
+        "Page": ".mf-preview p",
+        "Families": "mark.mf-differs",
+        "Models": ".mf-changed > li",
+        "Probes": ".mf-pool > li",
+    }
+    found = []
+    for tab, sign in shown.items():
+        bench.get_by_role("tab", name=tab, exact=True).click()
+        panel = region(book, tab)
+        if tab == "Models":
+            for choice in ("hashing-1024", "page", "content"):
+                panel.get_by_role("checkbox", name=choice, exact=True).check()
+            panel.get_by_role("button", name="Compare", exact=True).click()
+        if tab == "Probes":
+            panel.get_by_role("textbox").first.fill("how is the winch oiled")
+            panel.get_by_role("textbox").first.press("Enter")
+        panel.locator(sign).first.wait_for()
+        for dark in (False, True):
+            book.theme(dark)
+            found += [f"{tab}, {'dark' if dark else 'light'}: {said}" for said in book.violations(BENCH)]
+    assert found == []
+
+
+def test_a_saved_notebook_is_opened_again_with_another_kernel(notebook: Any, notes: Any) -> None:
+    book = notebook(OPEN.format(path=str(notes)), SHOW)
+    ready(book)
+    book.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    # what shows a notebook without running it (GitHub, nbviewer, nbconvert) shows the picture and the tables
+    static = book.path.with_suffix(".html")
+    static.write_text(nbconvert.HTMLExporter(template_name="basic").from_filename(str(book.path))[0])
+    shown = book.page.context.new_page()
+    shown.goto(static.as_uri())
+    assert shown.locator("svg[aria-label*='30 pages']").bounding_box()["height"] > 200
+    shown.screenshot(path=str(SCREENS / "notebook-without-kernel.png"), full_page=True)
+    shown.close()
+    book.page.evaluate("async () => { await window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }")
+    book.page.reload()
+    book.page.wait_for_function(
+        "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+    )
+    # the widget is gone with its kernel: JupyterLab keeps its place and waits, a new run of the cells brings it back
+    book.page.locator(".jp-OutputArea-output").last.wait_for()
+    assert book.run_all()
+    ready(book)
+    assert book.page.locator(BENCH).count() == 1
+
+
+def test_first_paint_on_a_thousand_pages(notebook: Any, tmp_path: Any) -> None:
+    """Two seconds are promised on an idle machine; the bound here leaves room for a busy one."""
+    place = tmp_path / "many"
+    place.mkdir()
+    words = ("winch", "brake", "lining", "dough", "starter", "harbour", "crane", "rope", "ferry", "paint", "oil")
+    for number in range(1000):
+        text = " ".join(words[(number * 7 + i * (1 + number % 5)) % len(words)] for i in range(60))
+        (place / f"page-{number:04}.md").write_text(f"---\ntitle: Page {number}\n---\n{text} {number}.\n")
+    book = notebook(OPEN.format(path=str(place)), "import time; began = time.time(); " + SHOW, run=False)
+    book.page.evaluate(
+        """() => {
+          const look = () => {
+            const map = document.querySelector('.mf-map');
+            if (map?.dataset.painted >= 1 && map.dataset.count === '1000') window.painted = Date.now();
+            else requestAnimationFrame(look);
+          };
+          look();
+        }"""
+    )
+    assert book.run_all(), book.outputs()
+    book.page.wait_for_function("window.painted > 0")
+    seconds = book.page.evaluate("window.painted") / 1000 - book.ask("began")
+    print(f"first paint of the workbench on 1,000 pages: {seconds:.2f} s")
+    assert seconds < 10

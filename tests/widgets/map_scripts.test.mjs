@@ -200,3 +200,13 @@ test("pages keep their colours while a changed field waits for its own", () => {
   assert.deepEqual([[...after.colors], [...after.shapes]], [[colors.MISSING, 4, 3], [0, 2, 1]]);
   assert.equal(map.carried({ scale: "none" }, new Int32Array([0])).scale, "none");
 });
+
+test("a label makes room for the numbers of hits, where there is room", () => {
+  const box = { left: 100, width: 60, height: 14 };
+  assert.equal(draw.clearOf(box, 50, []), 50);
+  assert.equal(draw.clearOf(box, 50, [[300, 50]]), 50);
+  const moved = draw.clearOf(box, 50, [[120, 51]]);
+  assert.ok(Math.abs(moved - 51) >= 16.5 && Math.abs(moved - 50) <= 24);
+  const everywhere = Array.from({ length: 20 }, (_, i) => [130, 10 * i]);
+  assert.equal(draw.clearOf(box, 50, everywhere), 50);
+});

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,3 +162,27 @@ def test_indexes_are_built_updated_and_deleted_on_demand(
     state.wrote()
     assert state.jobs.wait()
     assert len(sent) == count
+
+
+def test_a_style_of_one_panel_does_not_reach_into_another() -> None:
+    """What two panels call alike stands below the root of each; only panel.css is meant for all."""
+    roots = {"merging": "families"}
+    uses: dict[str, dict[str, list[str]]] = {}
+    for sheet in HERE.glob("*.css"):
+        if sheet.stem == "panel":
+            continue
+        for group in re.findall(r"([^{}@]+)\{", re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.S)):
+            for selector in group.split(","):
+                for name in re.findall(r"\.(mf-[a-z0-9-]+)", selector):
+                    root = roots.get(sheet.stem, sheet.stem)
+                    uses.setdefault(name, {}).setdefault(root, []).append(selector.strip())
+    assert len(uses) > 50
+    shared = {name: found for name, found in uses.items() if len(found) > 1}
+    leaks = [
+        f"{root}.css: {selector}"
+        for name, found in shared.items()
+        for root, selectors in found.items()
+        for selector in selectors
+        if f".mf-{root}" not in selector and not re.search(rf"\.mf-(?!at\b|row\b)[a-z-]+[ >].*\.{name}", selector)
+    ]
+    assert leaks == []

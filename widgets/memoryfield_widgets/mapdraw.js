@@ -5,6 +5,7 @@ import { categoryColor, css } from "./colors.js";
 const FINE_FROM = 2.4; // zoom from which the finer labels show
 const MOST_LABELS = 28;
 const HULL_PAD = 15; // pixels
+const NUMBER = 9.5; // radius of the number of a hit, in pixels
 
 /** The position of each point while it moves. */
 export function placeOf(points, row, moved) {
@@ -100,6 +101,14 @@ function wordPicture(text, size, ratio, { ground, textColor, font }) {
   return made;
 }
 
+/** Returns the height at which a label covers no number of a hit: its own, or a little above or below, if one of them is free. */
+export function clearOf({ left, width, height }, y, numbers) {
+  const room = NUMBER + height / 2;
+  const isFree = (there) =>
+    numbers.every(([x, at]) => x < left - NUMBER || x > left + width + NUMBER || Math.abs(at - there) >= room);
+  return [y, y - 12, y + 12, y - 24, y + 24].find(isFree) ?? y;
+}
+
 /** Draws labels, numbers of hits, rings and the lasso, above the points. */
 export function drawAbove(context, scene) {
   const { width, height, ratio, view, zoom, labels, hits, at, open, pointed, shape, radius } = scene;
@@ -110,6 +119,7 @@ export function drawAbove(context, scene) {
   context.textBaseline = "middle";
 
   const boxes = [];
+  const numbers = hits.map(at);
   for (const label of labelsAt(labels, zoom)) {
     const size = label.level === 1 ? Math.min(16, 11.5 + Math.log2(1 + label.size) * 0.75) : 12;
     const [x, y] = toScreen(view, width, height, label.x, label.y);
@@ -118,7 +128,9 @@ export function drawAbove(context, scene) {
     const wide = picture.width;
     // a label stays in the window
     const middle = Math.min(Math.max(x, wide / 2 + 6), Math.max(width - wide / 2 - 6, wide / 2 + 6));
-    boxes.push({ left: middle - wide / 2, top: y - size / 2, width: wide, height: size, canvas: picture.canvas, y });
+    const box = { left: middle - wide / 2, width: wide, height: size, canvas: picture.canvas };
+    const clear = clearOf(box, y, numbers);
+    boxes.push({ ...box, top: clear - size / 2, y: clear });
   }
   const kept = withoutOverlap(boxes, 5).slice(0, MOST_LABELS);
   for (const i of kept) {
@@ -147,7 +159,7 @@ export function drawAbove(context, scene) {
     const [x, y] = at(hits[i]);
     const text = String(i + 1);
     context.beginPath();
-    context.arc(x, y, text.length > 1 ? 11 : 9.5, 0, 2 * Math.PI);
+    context.arc(x, y, text.length > 1 ? NUMBER + 1.5 : NUMBER, 0, 2 * Math.PI);
     context.fillStyle = accent;
     context.fill();
     context.lineWidth = 2;
