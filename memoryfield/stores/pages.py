@@ -31,7 +31,7 @@ from memoryfield.stores.reading import read_wanted
 
 FRESH_SECONDS = 2.0
 QUIET_SECONDS = 15.0  # a store that did not answer is left alone for so long, except by a write
-_BATCH_PAGES = 64
+_BATCH_PAGES = 128
 _BATCH_BYTES = 8 * 2**20
 _LARGEST_OTHER = 512 * 2**20  # bytes of a file beside the pages, for instance an index
 
