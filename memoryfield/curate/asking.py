@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from memoryfield.curate import journalrows as rows
 from memoryfield.curate.gitstate import committed_objects, is_object
@@ -24,8 +25,9 @@ def chosen(connection: sqlite3.Connection, step: int | Step) -> Row:
     Raises:
         HistoryError: There is no such step.
     """
-    number = step.id if isinstance(step, Step) else step
-    row = rows.step_row(connection, number)
+    number: Any = step.id if isinstance(step, Step) else step  # a notebook may hand in anything
+    is_number = isinstance(number, int) and abs(number) < 2**63  # SQLite has no larger ones
+    row = rows.step_row(connection, number) if is_number else None
     if row is None:
         raise HistoryError(f"there is no step {number}: it never was, or it was pruned")
     return row

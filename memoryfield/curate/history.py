@@ -28,6 +28,8 @@ from memoryfield.format.journaling import Recorded
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
 from memoryfield.format.names import PAGE_SUFFIX
 
+_MOST_DAYS = 100_000  # nothing in a journal is older
+
 __all__ = ["History", "PruneReport", "Step", "Steps", "keep_history"]
 
 
@@ -381,8 +383,8 @@ def _moment_ns(older_than: float | timedelta | datetime | None) -> int | None:
     if isinstance(older_than, datetime):
         return int(older_than.timestamp() * 1e9)
     days = older_than / timedelta(days=1) if isinstance(older_than, timedelta) else older_than
-    if days < 0:
-        raise QueryError(f"older_than is {days:g} days; an age is at least 0")
+    if not 0 <= days < _MOST_DAYS:  # nor NaN
+        raise QueryError(f"older_than is {days:g} days; an age is at least 0, and below {_MOST_DAYS:,}")
     return time.time_ns() - int(days * 86400e9)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from memoryfield.curate import planviews
 from memoryfield.curate.account import Account, Source, take_account
@@ -243,8 +244,8 @@ class MergePlan:
         Raises:
             QueryError: It returned no text.
         """
-        text = rewrite(self.body)
-        if not text or not text.strip():
+        text: Any = rewrite(self.body)
+        if not isinstance(text, str) or not text.strip():
             raise QueryError("rewrite returned no text; give a function that takes the body and returns a body")
         return self.changed(body=_ended(_BREAK.sub("\n", text)), decided=False)
 

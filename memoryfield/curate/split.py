@@ -134,6 +134,8 @@ def plan_split(
         FrontmatterError: The frontmatter is broken.
     """
     _check(page)
+    if isinstance(at, bool) or not isinstance(at, int | str):
+        raise QueryError(f"at is {at!r}; give the text of a heading, or a place in the body as a whole number")
     body = page.body
     if isinstance(at, int):
         start, end, moved, heading = at, len(body), body[at:] if at > 0 else "", ""

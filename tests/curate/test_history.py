@@ -7,11 +7,12 @@ import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryfield.curate.history import History, keep_history
-from memoryfield.errors import HistoryError, NotEditable, PageChanged, PageExists
+from memoryfield.errors import HistoryError, NotEditable, PageChanged, PageExists, QueryError
 from memoryfield.format.fixes import plan_fixes
 from memoryfield.format.importing import import_pages
 from memoryfield.format.pages import Change, PageDirectory
@@ -325,3 +326,15 @@ def test_the_values_show_themselves(field: PageDirectory, history: History) -> N
     assert list(frame["verb"]) == ["undo", "write"]
     assert len(steps[1].to_frame()) == 30
     assert list(steps[0:1]) == [steps[0]]
+
+
+def test_numbers_that_are_none_are_refused(field: PageDirectory, history: History) -> None:
+    field.write("new-page", b"Text.\n")
+    step: Any
+    for step in (2**70, -(2**70), "x"):
+        with pytest.raises(HistoryError, match="there is no step"):
+            history.undo(step)
+    for days in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(QueryError, match="older_than"):
+            history.prune(older_than=days)
+    assert len(history.steps()) == 1

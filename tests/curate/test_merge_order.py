@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryfield.curate.blocks import read_blocks
 from memoryfield.curate.merge import MergePlan, plan_merge
+from memoryfield.errors import QueryError
 from memoryfield.format.directory import PageDirectory
 
 
@@ -43,3 +45,11 @@ def test_a_heading_that_is_left_out_is_shown(tmp_path: Path) -> None:
     said = "Restart the service every night at two o'clock sharp.\n"
     plan = _plan(tmp_path, f"## Staging\n\n{said}", f"## Production\n\n{said}")
     assert "heading left out, all under it stands elsewhere: b#" in repr(plan) and "Production" in repr(plan)
+
+
+def test_a_rewriter_that_gives_no_text_is_refused(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, "The pump is red.\n", "The tank is blue.\n")
+    given: Any
+    for given in (None, 5, " \n"):
+        with pytest.raises(QueryError, match="rewrite returned no text"):
+            plan.rewritten(lambda _text, given=given: given)

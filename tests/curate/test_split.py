@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,10 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     for at in ("Nowhere", 0, len(page.body), -3):
         with pytest.raises(QueryError):
             plan_split(page, at, directory=directory)
+    strange: Any
+    for strange in (None, 1.5, True):
+        with pytest.raises(QueryError, match="text of a heading"):
+            plan_split(page, strange, directory=directory)
     with pytest.raises(InvalidName):
         plan_split(page, "One", directory=directory, new_name="No Name")
     (tmp_path / "index.md").write_text("# A\n\nx\n\n# B\n\ny\n")
