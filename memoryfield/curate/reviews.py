@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from memoryfield import places
 from memoryfield.display import Table
-from memoryfield.errors import FieldError, NewerSchema
+from memoryfield.errors import FieldError, NewerSchema, QueryError
 from memoryfield.format.lock import field_lock
+from memoryfield.format.targets import check_target
 
 if TYPE_CHECKING:
     from memoryfield.format.page import Page
@@ -108,7 +109,12 @@ class Reviews(Sequence[Review]):
         """Return the answers with one more; it replaces an earlier one on the same pair.
 
         Answers that another process kept meanwhile are taken along.
+
+        Raises:
+            QueryError: It is one page given twice.
         """
+        if first.name == second.name:
+            raise QueryError(f"{first.name} is given twice; an answer is about two pages")
         time = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         pair = (Reviewed(first.name, first.uuid), Reviewed(second.name, second.uuid))
         return self._with([Review(*pair, same, time)])
@@ -139,8 +145,13 @@ class Reviews(Sequence[Review]):
         return self._with(_read(raw, file), later_wins=True)
 
     def export(self, target: str | Path) -> Path:
-        """Write the answers to a file of its own and return its path."""
-        _write(Path(target), self.to_dict())
+        """Write the answers to a file of its own and return its path.
+
+        Raises:
+            FieldError: Something else than answers stands there, or it cannot be written.
+        """
+        goal = check_target(target, (f'{{\n "kind": "{_KIND}"'.encode(),), what="file of answers", error=FieldError)
+        _write(goal, self.to_dict())
         return Path(target)
 
     def pairs(self, pages: Iterable[Page]) -> dict[tuple[str, str], bool]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryfield.curate.reviews import Reviews, reviews_file
-from memoryfield.errors import FieldError, NewerSchema
+from memoryfield.errors import FieldError, NewerSchema, QueryError
 from memoryfield.format.edit import new_page
 from memoryfield.format.page import Page
 
@@ -123,3 +123,18 @@ def test_several_processes_lose_no_answer(tmp_path: Path) -> None:
     assert [worker.exitcode for worker in workers] == [0, 0]
     held = json.loads(reviews_file(tmp_path).read_text())
     assert len(held["answers"]) == 20 and held["schema"] == 1
+
+
+def test_an_export_replaces_answers_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("precious")
+    with pytest.raises(FieldError, match="file of answers"):
+        Reviews().export(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "precious"
+    Reviews().export(tmp_path / "answers.json")
+    assert Reviews().export(tmp_path / "answers.json") == tmp_path / "answers.json"
+
+
+def test_an_answer_is_about_two_pages() -> None:
+    page = Page("a", b"Text.\n")
+    with pytest.raises(QueryError, match="given twice"):
+        Reviews().answer(page, page, same=False)
