@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, serve, study
+from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, serve, study, transfer
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -28,6 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     pages.add_verbs(_Verbs(verbs))
     exchange.add_verbs(_Verbs(verbs))
+    transfer.add_verbs(_Verbs(verbs))
     curate.add_verbs(_Verbs(verbs))
     study.add_verbs(_Verbs(verbs))
     evaluate.add_verbs(_Verbs(verbs))

@@ -15,6 +15,7 @@ from memoryfield.format.nearnames import did_you_mean
 from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
 from memoryfield.format.verbs import PageVerbs
+from memoryfield.stores.opening import is_address, open_source
 from memoryfield.stores.pages import StorePages, source_notes
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memoryfield.format.fixes import Fixes
     from memoryfield.format.validate import Findings
     from memoryfield.index.files import IndexState
+    from memoryfield.stores.transfer import TransferPlan
 
 
 class FieldPages:
@@ -119,6 +121,10 @@ class FieldPages:
 
     def _directory(self) -> PageDirectory:
         if not isinstance(self._source, PageDirectory) or self._source.read_only:
+            if isinstance(self._source, StorePages) and not self._source.read_only:
+                raise ReadOnlyField(
+                    f"{self.place} lives elsewhere; for this, pull it into a directory, then push it back"
+                )
             raise ReadOnlyField(f"{self.place} is read only; import an archive into a directory to edit its pages")
         return self._source
 
@@ -388,6 +394,40 @@ class FieldPages:
         if on_secrets == "refuse":
             raise SecretsFound(f"nothing was written: this looks like secrets: {shown}")
         warnings.warn(f"what leaves the house looks like it holds secrets: {shown}", SecretWarning, stacklevel=3)
+
+    def plan_push(self, place: str | os.PathLike[str], *, create: bool = False) -> TransferPlan:
+        """Return what it takes to bring this field's pages to another place, as a table; ``apply()`` does it.
+
+        By content: what both places held after the last transfer tells which of them changed a page, and a page that
+        was deleted from one that is new. What both changed is a conflict and left alone.
+
+        Args:
+            place: A directory or an address.
+            create: Make the directory when it is missing.
+
+        Raises:
+            StoreError: The place elsewhere does not answer.
+        """
+        from memoryfield.stores.transfer import plan_transfer
+
+        plan = plan_transfer(self._source, self._other_place(place, create), "push")
+        self._check_secrets([move.name for move in plan.changes if move.after is not None], "warn")
+        return plan
+
+    def plan_pull(self, place: str | os.PathLike[str]) -> TransferPlan:
+        """Return what it takes to bring the pages of another place to this field; see ``plan_push``.
+
+        In a directory ``apply()`` is one step of the history: ``undo()`` takes it back.
+        """
+        from memoryfield.stores.transfer import plan_transfer
+
+        return plan_transfer(self._other_place(place), self._source, "pull")
+
+    def _other_place(self, place: str | os.PathLike[str], create: bool = False) -> PageSource:
+        source = open_source(place if is_address(place) else Path(place).expanduser(), create)
+        if isinstance(source, PageDirectory):
+            keep_history(source, who=None if self._history is None else self._history.who)
+        return source
 
     # --- history ------------------------------------------------------------------------------------------------------
 

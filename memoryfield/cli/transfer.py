@@ -1,0 +1,61 @@
+"""Verbs that carry pages between two places of a field: push, pull."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from memoryfield.cli import DONE, NOTHING
+from memoryfield.cli.output import note, show
+
+
+def add_verbs(verbs: Any) -> None:
+    """Add the verbs of this module to a parser."""
+    verb = verbs.add(
+        "push",
+        _push,
+        "bring the pages of a field to another place; shows the plan, --apply does it",
+        "memoryfield push notes/ s3://bucket/notes",
+        "memoryfield push notes/ s3://bucket/notes --apply",
+    )
+    verb.add_argument("--create", action="store_true", help="make the directory PLACE when it is missing")
+    _add_arguments(verb)
+    verb = verbs.add(
+        "pull",
+        _pull,
+        "bring the pages of another place to a field; shows the plan, --apply does it",
+        "memoryfield pull notes/ https://host/notes",
+        "memoryfield pull notes/ https://host/notes --apply --take tea",
+    )
+    _add_arguments(verb)
+
+
+def _add_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("field", help="directory of pages, or an address")
+    verb.add_argument("place", help="directory, or an address such as s3://bucket/prefix or https://host/field")
+    verb.add_argument("--apply", action="store_true", help="do it")
+    verb.add_argument(
+        "--take", nargs="+", default=[], metavar="NAME", help="conflicts in which the page that comes is right"
+    )
+    verb.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _push(options: argparse.Namespace) -> int:
+    from memoryfield.opening import open_field
+
+    return _carry(open_field(options.field).plan_push(options.place, create=options.create), options)
+
+
+def _pull(options: argparse.Namespace) -> int:
+    from memoryfield.opening import open_field
+
+    return _carry(open_field(options.field).plan_pull(options.place), options)
+
+
+def _carry(plan: Any, options: argparse.Namespace) -> int:
+    """Show a plan, or do it; conflicts that are left make the exit code 1."""
+    done = plan.apply(options.take) if options.apply else plan
+    show(done, options.json)
+    if not options.apply and plan.changes:
+        note("nothing was written; --apply does it")
+    return NOTHING if done.conflicts else DONE
