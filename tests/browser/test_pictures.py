@@ -63,6 +63,7 @@ def opened(notebook: Any, *, size: tuple[int, int] = SIZE) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_tale_is_recorded(notebook: Any) -> None:
     """Search, see the map answer, lasso, open, edit, review families, merge, undo, compare two models."""
     book = opened(notebook)
@@ -192,6 +193,7 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_panels_alone_for_the_documentation(notebook: Any) -> None:
     """The map, the search and two models, each by itself, in both themes."""
     book = opened(notebook, size=(1400, 1100))
