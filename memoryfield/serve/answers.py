@@ -35,6 +35,7 @@ from memoryfield.format.names import is_page_filename
 from memoryfield.format.page import Page
 from memoryfield.serve.listing import listing
 from memoryfield.serve.rendering import SECURITY_HEADERS, document, markdown_html, page_html
+from memoryfield.serve.together import Together
 
 MARKDOWN = "text/markdown; charset=utf-8"
 HTML = "text/html; charset=utf-8"
@@ -99,6 +100,7 @@ class FieldAnswers:
 
     def __init__(self, field: MemoryField, largest_body: int) -> None:
         self.field = field
+        self._together = Together(field)
         self.largest_body = largest_body
         self._folders: set[Path] = set()
         # What a reader that is cut off leaves is removed at the end, whatever way that comes.
@@ -228,9 +230,9 @@ class FieldAnswers:
         """Return hits as values: ``filename``, ``frontmatter``, ``score``, ``title``."""
         most = max(1, min(k, _MOST_HITS))
         chosen = retriever or ("hybrid" if self._has_model() else "keyword")
-        results = self.field.search(question, most, chosen, progress=False)
-        hits = [(hit.name, round(hit.score, 6)) for hit in results]
-        if chosen == "keyword":  # what the specification finds without an index is found here as well
+        hits = [(name, round(score, 6)) for name, score in self._together.rank(question, most, chosen)]
+        if chosen == "keyword" and len(hits) < most:
+            # what the specification finds without an index is found here as well
             found = {name for name, _ in hits}
             hits += [(name, 0.0) for name in self._containing(question) if name not in found]
         answers = []

@@ -150,3 +150,26 @@ def test_long_questions_and_other_methods_are_answered_in_words(server: Any) -> 
     for method in ("POST", "PATCH", "TRACE"):
         answer = server.ask(method, "/tea.md")
         assert answer.status == 405 and answer.headers["Allow"] == "GET, HEAD, PUT, DELETE"
+
+
+def test_questions_asked_at_once_get_the_answers_of_questions_asked_alone(server: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    paths = [
+        f"/search?q={word}&retriever={how}" for word in ("tea", "dock", "green", "x") for how in ("vector", "keyword")
+    ]
+    alone = {path: server.get(path).body for path in paths}
+    with ThreadPoolExecutor(16) as clients:
+        together = list(clients.map(lambda path: (path, server.get(path)), paths * 4))
+    assert all(answer.status == 200 and answer.body == alone[path] for path, answer in together)
+    # a question without a vector, an unknown retriever: each fails alone
+    with ThreadPoolExecutor(4) as clients:
+        statuses = list(clients.map(lambda path: server.get(path).status, [*paths[:3], "/search?q=x&retriever=magic"]))
+    assert statuses == [200, 200, 200, 400]
+
+
+def test_a_page_written_before_a_question_is_found_by_it(server: Any) -> None:
+    for number in range(5):
+        assert server.ask("PUT", f"/news-{number}.md", f"Unusual word zyzzyva{number}.\n".encode()).status == 201
+        answer = json.loads(server.get(f"/search?q=zyzzyva{number}&retriever=keyword").body)
+        assert answer["results"][0]["filename"] == f"news-{number}.md"
