@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
 from memoryfield.field import MemoryField
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas
     import plotly.graph_objects
 
@@ -38,7 +37,7 @@ class GateStudy:
 
     def rates(self, threshold: float) -> tuple[float, float]:
         """Return the share of related and of unrelated questions that pass a threshold."""
-        return float(np.mean(self.related >= threshold)), float(np.mean(self.unrelated >= threshold))
+        return float((self.related >= threshold).mean()), float((self.unrelated >= threshold).mean())
 
     def to_frame(self) -> pandas.DataFrame:
         """Return one row a threshold: ``threshold, related_passed, unrelated_passed``."""
@@ -49,6 +48,8 @@ class GateStudy:
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
+        import numpy as np
+
         kept, wrong = self.rates(self.threshold)
         rows: list[tuple[Any, ...]] = [
             (
@@ -112,6 +113,8 @@ def measure_gate(field: MemoryField, related: Sequence[str], unrelated: Sequence
     """
     if not related or not unrelated:
         raise QueryError("give at least one related and one unrelated question")
+    import numpy as np
+
     gate = field.gate(progress=False)
     yes, no = np.sort(gate.scores(list(related))), np.sort(gate.scores(list(unrelated)))
     low, high = min(yes[0], no[0]), max(yes[-1], no[-1])

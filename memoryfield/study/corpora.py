@@ -73,7 +73,7 @@ class TasksReport:
             QueryError: Something else stands there.
         """
         out = io.StringIO(newline="")
-        writer = csv.writer(out, lineterminator="\n")
+        writer = csv.writer(out)  # lines end in CR LF as RFC 4180 has it, so that a CR in a cell is quoted
         writer.writerow(("page", "family"))
         writer.writerows((f"{page}.md", family) for page, family in sorted(self.families.items()))
         goal = check_target(path, (b"page,family",), what="file of families", error=QueryError)

@@ -130,7 +130,7 @@ def _json(probes: Probes) -> str:
 
 def _csv(probes: Probes) -> str:
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)  # lines end in CR LF as RFC 4180 has it, so that a CR in a cell is quoted
     writer.writerow(_COLUMNS)
     for probe in probes:
         gold, family = (
