@@ -146,7 +146,6 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
     families.locator(".mf-desk-title", has_text=" pages into ").wait_for()
     families.locator(".mf-diff-new, .mf-diff-old").first.wait_for()
     film.frame()
-    book.shot("picture-merge", families)
     page.evaluate("document.querySelector('.mf-families .mf-diff').scrollIntoView({block: 'center'})")
     to_the_top(book, ".mf-workbench")
     film.frame()
@@ -196,7 +195,7 @@ def test_the_tale_is_recorded(notebook: Any) -> None:
 @pytest.mark.timeout(900)
 def test_panels_alone_for_the_documentation(notebook: Any) -> None:
     """The map, the search and two models, each by itself, in both themes."""
-    book = opened(notebook, size=(1400, 1100))
+    book = opened(notebook, size=(1400, 1500))
     page = book.page
     book.do("bench.close()")
     for cell, selector in (("MemoryMap", ".mf-map"), ("SearchBox", ".mf-search")):
@@ -216,12 +215,20 @@ def test_panels_alone_for_the_documentation(notebook: Any) -> None:
             book.theme(dark=dark)
             book.shot(f"picture-{selector[4:]}-{'dark' if dark else 'light'}", panel)
         book.theme(dark=False)
+    show(book, "shown = FamilyReview(field)\nshown")
+    panel = page.locator(".mf-families")
+    panel.locator("mark.mf-differs").first.wait_for(timeout=120_000)
+    book.shot("picture-families", panel)
+    panel.get_by_role("tab", name="Families (").click()
+    panel.locator(".mf-groups > li").last.get_by_role("button", name="Plan the merge").click()
+    panel.locator(".mf-diff-new, .mf-diff-old").first.wait_for()
+    book.shot("picture-merge", panel)
     show(book, "shown = ModelComparison(field, ['all-MiniLM-L6-v2', 'hashing-1024'])\nshown")
     panel = page.locator(".mf-models")
     panel.locator(".mf-changed > li").first.wait_for(timeout=120_000)
     book.until("not state.busy", seconds=120)
     panel.locator(".mf-changed > li button").first.click()
-    book.shot("picture-models-light", panel)
+    book.shot("picture-models", panel)
 
 
 def show(book: Any, code: str) -> None:
