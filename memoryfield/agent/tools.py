@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.agent.answers import AS_DATA, Answer, answering, error_answer
@@ -388,7 +387,7 @@ def _opened(given: MemoryField | str | os.PathLike[str], model: str | Embedder |
     """Return a field of our own, whose history names who writes."""
     if isinstance(given, MemoryField):
         return given.opened_again(who=who, model=model)
-    return open_field(Path(given), model=model, who=who)
+    return open_field(given, model=model, who=who)
 
 
 def _shown(page: Page, label: str, cut: int | None = None) -> Answer:

@@ -18,6 +18,7 @@ from memoryfield.stores.protocol import Fetched, Listed, Listing, sorted_out
 _VERSIONS = ("ETag", "etag", "e_tag", "md5", "md5Hash", "checksum", "versionId", "generation", "contentHash")
 _TIMES = ("mtime", "last_modified", "LastModified", "modified", "updated", "created")
 _OWN_PATHS = ("file", "local")
+_SERVERS = ("host", "port", "endpoint_url", "base_url", "account_name", "project")  # options that say where it is
 
 
 class FsspecStore:
@@ -48,6 +49,8 @@ class FsspecStore:
         except Exception:  # what it says may repeat the address with its password
             raise QueryError(f"{self.place}: fsspec knows no such address, or cannot open it") from None
         self._path = str(path).rstrip("/")
+        servers = [f"{key}={str(options[key]).rpartition('@')[2]}" for key in _SERVERS if key in options]
+        self.identity = " ".join([self.place, *servers])
 
     def __repr__(self) -> str:
         return f"<FsspecStore {self.place!r}>"

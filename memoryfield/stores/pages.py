@@ -46,12 +46,14 @@ class StorePages(PageVerbs):
     Attributes:
         store: The place.
         path: Stands for the field where a path is asked for; nothing is ever at it.
+        identity: What tells this place from every other: the address, with the server where that is an option.
     """
 
     def __init__(self, store: Store, *, fresh_seconds: float = FRESH_SECONDS) -> None:
         self.store = store
         self.fresh_seconds = fresh_seconds
-        digest = hashlib.sha256(store.place.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self.identity: str = getattr(store, "identity", store.place)  # one address may mean two places
+        digest = hashlib.sha256(self.identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self.path = cache_directory() / "stores" / digest / _readable(store.place)
         self._copy = Copy(cache_directory() / "stores" / f"{self.path.name}-{digest}.sqlite3")
         self._lock = threading.RLock()

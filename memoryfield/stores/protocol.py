@@ -74,6 +74,8 @@ class Fetched(NamedTuple):
 class Store(Protocol):
     """A place where the files of one field live.
 
+    A store may also have an ``identity`` (where one address can mean two places, it says which) and a ``close()``.
+
     Every call may raise ``StoreUnreachable`` (try again later) or ``StoreRefused`` (it will not help). No message and
     no ``repr`` holds a credential.
     """

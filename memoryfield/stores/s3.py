@@ -7,6 +7,7 @@ right before it.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -60,7 +61,9 @@ class S3Store:
         if not parts.netloc or parts.query or parts.fragment or ".." in prefix.split("/") or "//" in prefix:
             raise QueryError("an S3 address is s3://bucket/prefix")
         self.place = f"s3://{parts.netloc}/{prefix}"
-        endpoint = str(config.get("endpoint", ""))
+        in_environment = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
+        endpoint = str(config.get("endpoint") or config.get("aws_endpoint") or in_environment)
+        self.identity = f"{self.place} at {endpoint.rpartition('@')[2] or 'the default endpoint'}"
         client: dict[str, Any] = {"timeout": timedelta(seconds=timeout), "connect_timeout": timedelta(seconds=timeout)}
         if endpoint.startswith("http://"):
             client["allow_http"] = True

@@ -150,7 +150,7 @@ def plan_transfer(source: PageSource, target: PageSource, verb: str = "push") ->
         QueryError: Both are the same place.
         StoreError: A place elsewhere does not answer.
     """
-    if place_of(source) == place_of(target):
+    if _identity(source) == _identity(target):
         raise QueryError(f"{place_of(source)} cannot be carried to itself")
     here, there, base = _hashes(source), _hashes(target), _read_base(source, target)
     held = {name: digest for name, digest in here.items() if there.get(name) == digest}
@@ -167,6 +167,10 @@ def plan_transfer(source: PageSource, target: PageSource, verb: str = "push") ->
 def place_of(source: PageSource) -> str:
     """Return where pages live, as text without credentials."""
     return source.place if isinstance(source, StorePages) else str(source.path)
+
+
+def _identity(source: PageSource) -> str:
+    return source.identity if isinstance(source, StorePages) else os.path.realpath(source.path)
 
 
 def _move(name: str, now: str | None, before: str | None, base: str | None, source: PageSource) -> Move:
@@ -249,7 +253,7 @@ def _hashes(source: PageSource) -> dict[str, str]:
 
 
 def _base_file(source: PageSource, target: PageSource) -> str:
-    pair = "\n".join(sorted(os.path.realpath(p) if os.path.isabs(p) else p for p in map(place_of, (source, target))))
+    pair = "\n".join(sorted([_identity(source), _identity(target)]))
     digest = hashlib.sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     return os.path.join(state_directory(), "transfers", f"{digest}.json")
 

@@ -113,6 +113,14 @@ def test_a_bucket_that_is_not_there(bucket: Any) -> None:
         StorePages(open_store("s3://notes/x", **bucket.options() | {"endpoint": "http://127.0.0.1:9"})).snapshot()
 
 
+def test_one_address_on_two_servers_is_two_fields(pages: StorePages, bucket: Any) -> None:
+    other = StorePages(open_store("s3://notes/fields/harbor", **bucket.options() | {"endpoint": "http://127.0.0.1:9"}))
+    assert other.place == pages.place and other.path != pages.path and other.path.name == pages.path.name == "harbor"
+    pages.snapshot()
+    with pytest.raises(StoreUnreachable):  # nothing of the other server's copy is shown
+        other.names()
+
+
 def test_addresses() -> None:
     for bad in ("s3://", "s3://key:secret@bucket/x", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket/x?y"):
         with pytest.raises(QueryError):
