@@ -186,3 +186,16 @@ def test_a_style_of_one_panel_does_not_reach_into_another() -> None:
         if f".mf-{root}" not in selector and not re.search(rf"\.mf-(?!at\b|row\b)[a-z-]+[ >].*\.{name}", selector)
     ]
     assert leaks == []
+
+
+def test_the_shared_style_never_wins_over_a_panels_own() -> None:
+    """Each panel brings panel.css along, also after another panel's own sheet: at a tie the later one would win."""
+    ties = []
+    for sheet in HERE.glob("*.css"):
+        text = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.S)
+        for group in re.findall(r"([^{}@]+)\{", text) if sheet.stem != "panel" else ():
+            for selector in map(str.strip, group.split(",")):
+                is_tag = re.search(r"[ >](button|select|textarea|label|mark|progress)$", selector)
+                if is_tag and len(re.findall(r"\.mf", selector)) < 2:
+                    ties.append(f"{sheet.name}: {selector}")
+    assert ties == []
