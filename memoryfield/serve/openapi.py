@@ -38,6 +38,10 @@ def description(policy: Policy, alone: bool) -> dict[str, Any]:
             "parameters": field,
             "get": _operation("Pages that answer a question", hits, 400, 503) | {"parameters": _search_parameters()},
         },
+        f"{base}/listing.json": {
+            "parameters": field,
+            "get": _operation("Every page with its tag", {"200": _catalogue(), "304": _empty("The client has it")}),
+        },
         f"{base}/memoryfield.zip": {
             "parameters": field,
             "get": _operation("The whole field as an archive", archive),
@@ -87,6 +91,22 @@ def _search_parameters() -> list[dict[str, Any]]:
 
 def _markdown() -> dict[str, Any]:
     return {"description": "Markdown", "content": {"text/markdown": {"schema": {"type": "string"}}}}
+
+
+def _catalogue() -> dict[str, Any]:
+    row = {
+        "type": "object",
+        "required": ["filename", "tag", "size", "modified_ns"],
+        "properties": {
+            "filename": {"type": "string"},
+            "tag": {"type": "string"},
+            "size": {"type": "integer"},
+            "modified_ns": {"type": "integer"},
+        },
+    }
+    pages = {"pages": {"type": "array", "items": row}, "writes": {"type": "boolean"}}
+    schema = {"type": "object", "required": ["pages", "writes"], "properties": pages}
+    return {"description": "Pages", "content": {"application/json": {"schema": schema}}}
 
 
 def _empty(text: str) -> dict[str, Any]:

@@ -116,8 +116,14 @@ def test_the_description_is_true(server: Any) -> None:
         "/",
         "/{page}.md",
         "/search",
+        "/listing.json",
         "/memoryfield.zip",
     }
+    listing = document["paths"]["/listing.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    told = server.get("/listing.json")
+    jsonschema.validate(json.loads(told.body), listing)
+    assert json.loads(told.body)["writes"] is True
+    assert server.get("/listing.json", If_None_Match=told.headers["Etag"]).status == 304
     schema = document["paths"]["/search"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(server.get("/search?q=tea").body), schema)
