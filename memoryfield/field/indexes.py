@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +12,7 @@ from memoryfield.field.pages import FieldPages
 from memoryfield.format.page import SPECIAL_NAMES
 from memoryfield.progress import ProgressBar
 from memoryfield.stores.opening import open_source
-from memoryfield.stores.pages import StorePages
+from memoryfield.stores.pages import StorePages, source_notes
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -153,7 +153,9 @@ class FieldIndexes(FieldPages):
         """
         index = self.vector_index(model, recipe)
         with ProgressBar(progress) as report:
-            return index.sync(verify=verify, progress=report)
+            done = index.sync(verify=verify, progress=report)
+        offline = source_notes(self._source)
+        return replace(done, notes=(*done.notes, *offline)) if offline else done
 
     def search(
         self,

@@ -205,7 +205,9 @@ class GitStore:
                 yield Listed(name, str(item.id), self._size(item), moment)
 
     def _size(self, blob: Any) -> int:
-        return int(blob.size)
+        """Return the size of a blob from its header: asking the blob itself would read all of it."""
+        database: Any = self._repository.odb
+        return int(database.read_header(blob.id)[1])
 
 
 def _entry(tree: Any, name: str) -> Any:

@@ -105,3 +105,13 @@ def test_addresses(repository: Repository, tmp_path: Path) -> None:
     assert mf.open_field(f"git+file://{odd.path}").names() == ["tea"]
     assert mf.open_field(f"git+file://{odd.path}@main").names() == ["tea"]
     assert isinstance(open_store(f"git+file://{odd.path}"), GitStore)
+
+
+def test_a_page_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+    found = Repository(tmp_path / "large")
+    found.commit({"tea.md": b"green\n", "large.md": b"x" * (16 * 2**20 + 1)}, "One")
+    field = mf.open_field(f"git+file://{found.path}@HEAD")
+    assert field.names() == ["tea"]
+    assert [(s.filename, s.reason) for s in field._source.snapshot().skipped] == [("large.md", "larger than 16 MiB")]
+    with pytest.raises(PageNotFound):
+        page_versions(field.place, "large")

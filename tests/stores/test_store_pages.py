@@ -101,6 +101,7 @@ def test_offline_from_the_start(memory: Any) -> None:
     found = later.search("green tea", k=1, progress=False)
     assert [hit.name for hit in found] == ["tea"]
     assert any("offline" in note for note in found.notes) and "offline" in repr(later)
+    assert any("offline" in note for note in later.sync(progress=False).notes)
     with pytest.raises(StoreUnreachable):
         later.write("coal", title="Coal")
     with pytest.raises(StoreUnreachable):
