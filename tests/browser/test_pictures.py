@@ -209,7 +209,7 @@ def test_panels_alone_for_the_documentation(notebook: Any) -> None:
             page.wait_for_function(f"() => {MAP}.moved >= 1 && !{MAP}.frame")
         else:
             panel.get_by_role("button", name="Settings").click()
-            panel.get_by_role("option").nth(4).wait_for()
+            panel.get_by_role("listbox", name="Pages found").get_by_role("option").nth(4).wait_for()
         book.until("not state.busy")
         for dark in (False, True):
             book.theme(dark=dark)
