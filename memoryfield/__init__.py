@@ -6,7 +6,11 @@ embedding model. Start with ``open_field``. Everything else is loaded when it is
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# ONNX Runtime tells its makers of each start unless it is told not to before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from memoryfield.errors import MemoryfieldError

@@ -42,12 +42,14 @@ _CACHES = {
     "learned": "how search weighs vectors and words, and when it says that nothing answers",
     "costs": "what embedding cost, for comparisons",
     "questions": "questions that a model wrote",
+    "stores": "copies of fields that live elsewhere",
 }
 _STATES = {
     "journals": "the history of each field",
     "reviews": "answers about families",
     "drafts": "drafts of an editor that was ended",
     "ledgers": "what agents were shown",
+    "transfers": "what two places held last, for push and pull",
     "locks": "locks",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,19 @@ def test_the_floors_with_arrays_load_numpy_at_most() -> None:
 def test_every_module_can_be_imported_first(name: str) -> None:
     """A cycle of imports shows only when one begins at the wrong end."""
     loaded_by(name)
+
+
+def test_nothing_is_told_to_the_makers_of_a_package(tmp_path: Path) -> None:
+    """ONNX Runtime asks for an address of its makers, and keeps a file for them, unless it is told not to before."""
+    pytest.importorskip("onnxruntime")
+    code = (
+        "import memoryfield as mf\n"
+        "field = mf.open_field('f', create=True, model='all-MiniLM-L6-v2', backend='fast')\n"
+        "field.write('a', body='text')\n"
+        "field.search('text', progress=False)\n"
+        "import sys; assert 'onnxruntime' in sys.modules\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / ".cache"), "USERPROFILE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, timeout=200)
+    assert not [path for path in tmp_path.rglob("*") if "icrosoft" in path.name or "onnxruntime" in path.name.lower()]

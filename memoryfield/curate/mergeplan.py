@@ -76,6 +76,7 @@ class MergePlan:
         decided: The text is the curator's own; whatever is missing in it counts as dropped.
         second: Second page, where the result was split.
         notes: What else there is to know.
+        afterwards: Called when the plan was carried out; a field brings its indexes up to date with it.
     """
 
     directory: PageDirectory = field(compare=False)
@@ -91,6 +92,7 @@ class MergePlan:
     decided: bool = False
     second: SecondPage | None = None
     notes: tuple[str, ...] = ()
+    afterwards: Callable[[], None] | None = field(default=None, compare=False)
 
     # -- what it proposes ---------------------------------------------------------------------------------------------
 
@@ -337,7 +339,10 @@ class MergePlan:
             said = note if note is not None else f"{', '.join(self.absorbed)} into {self.survivor}"
             self.directory.apply(changes, verb=verb, note=said)
             second = self.directory.read(self.second.name) if self.second is not None else None
-            return Merged(self.directory.read(self.survivor), self.absorbed, tuple(o.name for o in others), second)
+            merged = Merged(self.directory.read(self.survivor), self.absorbed, tuple(o.name for o in others), second)
+        if self.afterwards is not None:
+            self.afterwards()
+        return merged
 
     # -- showing it ---------------------------------------------------------------------------------------------------
 

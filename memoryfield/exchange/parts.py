@@ -9,7 +9,7 @@ from datetime import datetime
 
 from memoryfield.format.yamlwrite import Settable
 
-LARGEST_FILE = 1 << 30  # bytes of one exported file that are read at all
+LARGEST_FILE = 1 << 28  # bytes of one exported file that are read at all
 
 
 @dataclass(frozen=True)

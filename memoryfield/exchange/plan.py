@@ -1,9 +1,9 @@
 """What an import would change in a field, shown first; running it again changes nothing.
 
-Each page that is made says where it is from: ``imported_from`` (kind and place in it) and ``imported`` (a digest of
-that piece of the source, and one of what was written; short, since models read them too). So a second run knows which
-pages are its own: an unchanged piece is left alone, a changed one updates a page that nobody edited, and a page that
-somebody edited is a conflict.
+Each page that is made says where it is from: ``imported_from`` (kind and place in it) and ``imported``: a digest of
+that piece of the source, of what was written, and of the source's place; short, since models read them too. So a
+second run knows which pages are its own: an unchanged piece is left alone, a changed one updates a page that nobody
+edited, and a page that somebody edited is a conflict.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ class ImportPlan(Sequence[ImportItem]):
         )
         worth = [item for item in self.items if item.action == "conflict" or item.notes]
         rows = [(item.name, item.action, item.where, "; ".join(item.notes)) for item in worth[:_SHOWN]]
-        notes = [f"not read: {item.where}: {item.reason}" for item in self.unread[:_SHOWN]]
+        notes = [f"left out: {item.where}: {item.reason}" for item in self.unread[:_SHOWN]]
         if len(self.unread) > _SHOWN:
-            notes.append(f"not read: {len(self.unread) - _SHOWN} more")
+            notes.append(f"left out: {len(self.unread) - _SHOWN} more")
         notes += [f"looks like a secret: {place}" for place in self.secrets[:_SHOWN]]
         if len(self.secrets) > _SHOWN:
             notes.append(f"looks like a secret: {len(self.secrets) - _SHOWN} more places")
@@ -178,20 +178,26 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
     items: list[ImportItem] = []
     changes: list[Change] = []
     secrets: list[str] = []
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, str]] = {}
+    place = os.path.normcase(os.path.realpath(source))
+    origin = hashlib.sha256(os.fsencode(place)).hexdigest()[:_DIGITS]
     for part in reading.parts:
-        label = f"{reading.kind}:{reading.label}/{part.key}"
+        label = first = f"{reading.kind}:{reading.label}/{part.key}"
+        number = 1
+        while label in seen and seen[label][1] != part.sha256:  # one id, another text: a piece of its own
+            number += 1
+            label = f"{first} ({number})"
         if label in seen:
-            items.append(ImportItem(seen[label], "conflict", part.where, ("the source has the same piece twice",)))
+            items.append(ImportItem(seen[label][0], "unchanged", part.where, ("the source has it twice",)))
             continue
         page = own.get(label)
         try:
             name = page.name if page is not None else _name(part, present, taken)
-            item, change, made = _item(part, name, label, page, present.get(name))
+            item, change, made = _item(part, name, label, origin, page, present.get(name))
         except MemoryfieldError as error:
             name = page.name if page is not None else (part.name or part.title)
             item, change, made = ImportItem(name, "conflict", part.where, (str(error),)), None, None
-        seen[label] = item.name
+        seen[label] = (item.name, part.sha256)
         taken.add(item.name.lower())
         items.append(item)
         if change is not None and made is not None:
@@ -205,7 +211,7 @@ def _name(part: Part, present: Mapping[str, Page], taken: set[str]) -> str:
         there = present.get(part.name)
         if there is not None and there.raw == part.raw:
             return part.name  # the page itself, byte for byte
-        if part.name.lower() not in taken or part.name in SPECIAL_NAMES:
+        if part.name.lower() not in taken or part.name in SPECIAL_NAMES or _cannot_say(part):
             return part.name
     try:
         return slug(part.name or part.title, taken)
@@ -214,27 +220,42 @@ def _name(part: Part, present: Mapping[str, Page], taken: set[str]) -> str:
 
 
 def _item(
-    part: Part, name: str, label: str, own: Page | None, there: Page | None
+    part: Part, name: str, label: str, origin: str, own: Page | None, there: Page | None
 ) -> tuple[ImportItem, Change | None, Page | None]:
     if there is not None and part.raw is not None and there.raw == part.raw:
         return ImportItem(name, "unchanged", part.where), None, None
+    bare = _cannot_say(part)
     if own is not None:
-        read, written = _imported(own)
+        read, written, known = _imported(own)
         if read == part.sha256[:_DIGITS]:
             return ImportItem(own.name, "unchanged", part.where), None, None
+        if known and known != origin:
+            why = "the page is from another source of the same name: import it from there, or into another field"
+            return ImportItem(own.name, "conflict", part.where, (why,)), None, None
         if written != written_digest(own):
             why = "the source changed, and the page was edited here: merge them by hand"
             return ImportItem(own.name, "conflict", part.where, (why,)), None, None
-        page, notes = _page(part, own.name, label, own)
+        page, notes = _page(part, own.name, label, origin, own)
         return ImportItem(own.name, "update", part.where, notes), Change(own.name, page.raw, own.sha256), page
     if there is not None:
-        return ImportItem(name, "conflict", part.where, ("another page has that name",)), None, None
+        why = "a page of that name is there, which may be this one, repaired" if bare else "another page has that name"
+        return ImportItem(name, "conflict", part.where, (why,)), None, None
     new_page_name(name)
-    page, notes = _page(part, name, label, None)
+    page, notes = _page(part, name, label, origin, None)
     return ImportItem(name, "add", part.where, notes), Change(name, page.raw, absent=True), page
 
 
-def _page(part: Part, name: str, label: str, own: Page | None) -> tuple[Page, tuple[str, ...]]:
+def _cannot_say(part: Part) -> str:
+    """Return why a page cannot be given keys that say where it is from; empty where it can."""
+    if part.raw is None:
+        return ""
+    page = Page(part.name or "page", part.raw)
+    if not page.is_utf8:
+        return "it is not UTF-8"
+    return "its frontmatter is broken" if page.frontmatter_error is not None else ""
+
+
+def _page(part: Part, name: str, label: str, origin: str, own: Page | None) -> tuple[Page, tuple[str, ...]]:
     """Return the page that a part becomes, and what there is to say of it."""
     notes = list(part.changes)
     keys: dict[str, Settable] = {"imported_from": label}
@@ -250,13 +271,15 @@ def _page(part: Part, name: str, label: str, own: Page | None) -> tuple[Page, tu
         raw = edit.set_keys(raw, {"updated": part.updated or made, **part.keys, **keys})
     else:
         page = Page(name, part.raw)
-        if not page.is_utf8 or page.frontmatter_error is not None:
-            why = "it is not UTF-8" if not page.is_utf8 else "its frontmatter is broken"
-            return page, (*notes, f"taken as it is, without saying where it is from: {why}")
+        why = _cannot_say(part)
+        if why:
+            return page, (f"{why}: taken as it is, without saying where it is from; validate says more", *notes)
         if own is not None and own.uuid is not None and page.uuid is None:
             keys["uuid"] = own.uuid
         raw = edit.set_keys(part.raw, {**part.keys, **keys})
-    page = Page(name, edit.set_keys(raw, {"imported": f"{part.sha256[:_DIGITS]} {written_digest(Page(name, raw))}"}))
+    page = Page(
+        name, edit.set_keys(raw, {"imported": f"{part.sha256[:_DIGITS]} {written_digest(Page(name, raw))} {origin}"})
+    )
     if page.cut_bytes:
         notes.append(f"{page.cut_bytes:,} bytes longer than a page should be")
     return page, tuple(notes)
@@ -269,11 +292,12 @@ def written_digest(page: Page) -> str:
     return whole.hexdigest()[:_DIGITS]
 
 
-def _imported(page: Page) -> tuple[str, str]:
-    """Return the digests of the piece of the source and of what was written, as the page keeps them."""
+def _imported(page: Page) -> tuple[str, str, str]:
+    """Return the digests of the piece, of what was written and of the source's place, as the page keeps them."""
     given = page.frontmatter.get("imported")
-    read, _, written = given.partition(" ") if isinstance(given, str) else ("", "", "")
-    return read, written
+    words = given.split() if isinstance(given, str) else []
+    read, written, origin = (*words, "", "", "")[:3]
+    return read, written, origin
 
 
 def _is_text(page: Page, key: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoryfield.errors import ModelNotReady, SimilarPageExists
+from memoryfield.errors import MemoryfieldError, ModelNotReady, SimilarPageExists
 from memoryfield.field.indexes import FieldIndexes
 from memoryfield.format.page import Page
 from memoryfield.progress import ProgressBar
@@ -65,7 +67,14 @@ class FieldCuration(FieldIndexes):
 
         directory = self._directory()
         pages = [self.read(name) for name in members]
-        return plan_merge(pages, into, directory=directory, medoid=medoid, rewrite=rewrite)
+        plan = plan_merge(pages, into, directory=directory, medoid=medoid, rewrite=rewrite)
+        return replace(plan, afterwards=self._embed_again)
+
+    def _embed_again(self) -> None:
+        """Bring the indexes that were used up to date, as far as that can be done now; a search does it as well."""
+        for index in list(self._indexes.values()):
+            with suppress(MemoryfieldError):
+                index.sync(verify=False)
 
     def mark_distinct(self, first: str, second: str) -> None:
         """Keep the answer that two pages are not the same, so that they are never put into one family."""
@@ -92,7 +101,8 @@ class FieldCuration(FieldIndexes):
         from memoryfield.curate.merge import plan_merge
 
         directory = self._directory()
-        return plan_merge([self.read(name) for name in names], into, directory=directory, rewrite=rewrite)
+        plan = plan_merge([self.read(name) for name in names], into, directory=directory, rewrite=rewrite)
+        return replace(plan, afterwards=self._embed_again)
 
     def plan_split(
         self, name: str, at: str | int, *, new_name: str | None = None, title: str | None = None

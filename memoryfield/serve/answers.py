@@ -161,6 +161,8 @@ class FieldAnswers:
         """Write a page: 201 for a new one, 204 for one that was there. Its uuid stays where the body has none."""
         if not is_page_filename(filename):
             return said(400, "no page can have that name")
+        if filename == "listing.md":
+            return said(409, "listing.md is made anew for each request and cannot be written here")
         if not raw.strip():
             return said(400, "an empty page is not written; delete it instead")
         if len(raw) > self.largest_body:

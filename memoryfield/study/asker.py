@@ -56,7 +56,8 @@ def openai_asker(url: str, model: str, key: str = "", *, timeout: float = 120.0)
     Raises:
         QueryError: The address is none, or the model has no name.
     """
-    if not isinstance(model, str) or not model.strip():
+    name: object = model
+    if not isinstance(name, str) or not name.strip():
         raise QueryError("the model has no name; give the one that the server knows")
     address = url.rstrip("/")
     if not address.endswith("/chat/completions"):

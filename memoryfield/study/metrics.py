@@ -39,7 +39,8 @@ def coverage_at(ranks: Ranks, gold: Sequence[int], k: int) -> Values:
     """Return for each question which share of its gold pages is among the first *k*; NaN without gold pages."""
     found = np.array([sum(rank <= k for rank in own) for own in ranks], np.float64)
     counts = np.array(gold, np.float64)
-    return np.divide(found, counts, out=np.full(len(found), np.nan), where=counts > 0)
+    shares: Values = np.divide(found, counts, out=np.full(len(found), np.nan), where=counts > 0)
+    return shares
 
 
 def reciprocal_ranks(first: npt.NDArray[np.int64]) -> Values:
@@ -93,4 +94,5 @@ def auc(positive: npt.ArrayLike, negative: npt.ArrayLike, weights: tuple[Values,
     own = order[: len(above)]
     total = np.einsum("bn,bn->b", rows, lower[:, own] + 0.5 * at[:, own])
     pairs = rows.sum(axis=1) * columns.sum(axis=1)
-    return np.divide(total, pairs, out=np.full(len(rows), np.nan), where=pairs > 0)
+    shares: Values = np.divide(total, pairs, out=np.full(len(rows), np.nan), where=pairs > 0)
+    return shares

@@ -75,7 +75,8 @@ class Probe:
     def __post_init__(self) -> None:
         _check_text("the id", self.id, LONGEST_LABEL)
         _check_text("the question", self.question, LONGEST_QUESTION)
-        if not isinstance(self.category, str) or len(self.category) > LONGEST_LABEL:
+        category: object = self.category
+        if not isinstance(category, str) or len(category) > LONGEST_LABEL:
             raise QueryError(f"the category is a text of at most {LONGEST_LABEL} characters")
         if not isinstance(self.answerable, bool):
             raise QueryError(f"answerable is {self.answerable!r}; it is true or false")

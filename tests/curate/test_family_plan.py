@@ -94,3 +94,11 @@ def test_without_a_medoid_the_title_that_the_others_say_stays(tmp_path: Path) ->
     directory.create("short", title="Winch brake slips", body="Dry the lining of the winch brake when it slips.")
     plan = plan_merge([directory.read("long"), directory.read("short")], directory=directory)
     assert plan.survivor == "short" and "title" in plan.why
+
+
+def test_a_merge_brings_the_indexes_that_were_used_up_to_date(field: mf.MemoryField) -> None:
+    names = field.names()[:2]
+    field.search("anything", recipe="content", progress=False)
+    field.plan_merge(names, names[0]).apply()
+    vectors = field.vector_index(recipe="content").vectors()
+    assert names[1] not in vectors.names and set(vectors.names) == set(field.names())

@@ -200,3 +200,12 @@ def test_bytes_that_are_not_utf8_are_told_of(tmp_path: Path) -> None:
 def test_lines_of_a_list_are_counted() -> None:
     found = list(elements('[\n{"a": 1},\n\n{"a":\n 2}, 3,\n{"b'))
     assert [element.line for element in found] == [2, 4, 5, 6] and found[-1].problem is not None
+
+
+def test_one_id_with_two_texts_is_two_pages_and_one_piece_twice_is_one(tmp_path: Path) -> None:
+    lines = [{"id": 1, "memory": "A"}, {"id": 1, "memory": "B is another text"}, {"id": 1, "memory": "A"}]
+    (tmp_path / "facts.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    plan = mf.import_field(tmp_path / "facts.jsonl", tmp_path / "field")
+    assert [item.action for item in plan] == ["add", "add", "unchanged"]
+    assert mf.open_field(tmp_path / "field").names() == ["a", "b-is-another-text"]
+    assert mf.import_field(tmp_path / "facts.jsonl", tmp_path / "field").counts["unchanged"] == 3

