@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -23,6 +25,14 @@ class Watched(Jobs):
         self.shown.append(tuple(job.title for job in self.running()))
 
 
+def _soon(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds that another thread is about to do."""
+    end = time.monotonic() + WAIT
+    while not holds() and time.monotonic() < end:
+        threading.Event().wait(0.01)
+    return holds()
+
+
 @pytest.fixture
 def jobs() -> Watched:
     return Watched()
@@ -30,11 +40,18 @@ def jobs() -> Watched:
 
 def test_a_job_runs_elsewhere_and_hands_on_its_result(jobs: Watched) -> None:
     seen: list[object] = []
-    jobs.start("sum", lambda job: (2 + 2, threading.current_thread().name), seen.append, title="adding")
+    told = threading.Event()
+
+    def work(_job: Job) -> object:
+        assert told.wait(WAIT)
+        return 2 + 2, threading.current_thread().name
+
+    jobs.start("sum", work, seen.append, title="adding")
+    assert _soon(lambda: ("adding",) in jobs.shown)
+    told.set()
     assert jobs.wait(WAIT)
     assert seen == [(4, "memoryfield quick")]
-    assert ("adding",) in jobs.shown
-    assert jobs.shown[-1] == ()
+    assert _soon(lambda: jobs.shown[-1] == ())  # told after the last job is off the list
 
 
 def test_a_late_result_of_an_older_job_is_dropped(jobs: Watched) -> None:
