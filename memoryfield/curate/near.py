@@ -163,7 +163,7 @@ def near_duplicates(
                     f"more than {_MOST_PAIRS:,} pairs have cosine {threshold:g}; choose a higher threshold"
                 )
     found.sort(key=lambda pair: (-pair.cosine, pair.first, pair.second))
-    median = float(np.median(nearest)) if count > 1 else float("nan")
+    median = round(float(np.median(nearest)), 6) if count > 1 else float("nan")
     return NearDuplicates(tuple(found), threshold, model_code, recipe, count, median)
 
 
@@ -184,4 +184,4 @@ def _of_many(
         cosines = matrix[rows] @ matrix.T
         cosines[np.arange(len(rows)), rows] = -np.inf
         nearest[top : top + _STRIP] = cosines.max(axis=1)
-    return NearDuplicates(tuple(pairs), threshold, model_code, recipe, len(names), float(np.median(nearest)))
+    return NearDuplicates(tuple(pairs), threshold, model_code, recipe, len(names), round(float(np.median(nearest)), 6))
