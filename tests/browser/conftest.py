@@ -52,8 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.browser)
-            # a browser, a server and a kernel on a busy machine: what fails twice in a row is broken, and says so
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            # a browser, a server and a kernel on a busy machine: what fails three times in a row is broken, and says so
+            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 def browser_program() -> str | None:
