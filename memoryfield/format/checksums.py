@@ -57,7 +57,7 @@ def open_archive(path: Path) -> Iterator[BufferedReader]:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ArchiveError(f"{path} is no archive: it is not a regular file")
-        handle = open(path, "rb")  # noqa: SIM115
+        handle = open(path, "rb")  # noqa: SIM115  # closed below; only opening is guarded
     except OSError as error:
         raise ArchiveError(f"{path} cannot be opened: {error.strerror or error}") from error
     with handle:

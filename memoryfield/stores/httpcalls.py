@@ -97,7 +97,7 @@ class Caller:
 
         def read(response: httpx.Response) -> tuple[Answer, BinaryIO]:
             with contextlib.ExitStack() as stack:
-                file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, prefix="memoryfield-")  # noqa: SIM115
+                file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, prefix="memoryfield-")  # noqa: SIM115  # closed by the stack
                 handle = cast(BinaryIO, stack.enter_context(file))
                 for piece in self._pieces(response, largest, path):
                     handle.write(piece)

@@ -72,8 +72,8 @@ class S3Store:
             self._bucket: Bucket = Bucket(
                 parts.netloc,
                 prefix=prefix or None,
-                client_options=client,  # type: ignore[arg-type]
-                retry_config=retry,  # type: ignore[arg-type]
+                client_options=client,  # type: ignore[arg-type]  # a plain mapping
+                retry_config=retry,  # type: ignore[arg-type]  # its stubs ask for a typed one
                 **config,
             )
         except Exception:  # obstore repeats in its message what it was given, keys included
