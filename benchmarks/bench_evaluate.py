@@ -11,8 +11,8 @@ from material import FreeEmbedder, page_texts, workspace, write_pages
 from measure import Results, arguments, duration
 
 from memoryfield.opening import open_field
-from memoryfield.study.evaluate import RETRIEVERS, RetrieverLike
-from memoryfield.study.probe import Probe
+from memoryfield.study.evaluation.evaluate import RETRIEVERS, RetrieverLike
+from memoryfield.study.probes.probe import Probe
 
 TO_REACH = 20  # times as fast as one search call for each probe
 _ONE_BY_ONE = 40  # probes that are asked one by one; their time is taken for all

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from memoryfield.index.embedders.catalogue import load_model, models
     from memoryfield.installation import doctor
     from memoryfield.opening import import_field, open_field, search_fields
-    from memoryfield.study.probe import Probe, Probes
-    from memoryfield.study.probefiles import read_probes
+    from memoryfield.study.probes.probe import Probe, Probes
+    from memoryfield.study.probes.files import read_probes
 
 _HOMES = {
     "MemoryField": "memoryfield.field",
     "MemoryfieldError": "memoryfield.errors",
     "Page": "memoryfield.format.page",
-    "Probe": "memoryfield.study.probe",
-    "Probes": "memoryfield.study.probe",
+    "Probe": "memoryfield.study.probes.probe",
+    "Probes": "memoryfield.study.probes.probe",
     "doctor": "memoryfield.installation",
     "errors": "memoryfield",
     "import_field": "memoryfield.opening",
@@ -35,7 +35,7 @@ _HOMES = {
     "load_model": "memoryfield.index.embedders.catalogue",
     "models": "memoryfield.index.embedders.catalogue",
     "open_field": "memoryfield.opening",
-    "read_probes": "memoryfield.study.probefiles",
+    "read_probes": "memoryfield.study.probes.files",
     "search_fields": "memoryfield.opening",
     "unload_ipython_extension": "memoryfield.magics",
 }

@@ -58,7 +58,7 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _read(paths: list[str]) -> Any:
-    from memoryfield.study.probefiles import read_probes
+    from memoryfield.study.probes.files import read_probes
 
     probes = read_probes(paths[0])
     for path in paths[1:]:
@@ -68,8 +68,8 @@ def _read(paths: list[str]) -> Any:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from memoryfield.opening import open_field
-    from memoryfield.study.differences import diff
-    from memoryfield.study.evaluationfiles import evaluation_target, load_evaluation
+    from memoryfield.study.evaluation.differences import diff
+    from memoryfield.study.evaluation.files import evaluation_target, load_evaluation
 
     probes = _read(options.probes)
     if options.save is not None:

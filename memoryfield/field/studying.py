@@ -13,12 +13,12 @@ from memoryfield.progress import ProgressBar
 if TYPE_CHECKING:
     from memoryfield.index.embedders import Embedder
     from memoryfield.retrieve.search import SearchTarget
-    from memoryfield.study.comparison import Comparison
-    from memoryfield.study.evaluate import GateLike, RetrieverLike
-    from memoryfield.study.evaluation import Evaluation
-    from memoryfield.study.groups import GroupsLike
+    from memoryfield.study.comparison.comparison import Comparison
+    from memoryfield.study.evaluation.evaluate import GateLike, RetrieverLike
+    from memoryfield.study.evaluation.evaluation import Evaluation
+    from memoryfield.study.evaluation.groups import GroupsLike
     from memoryfield.study.layout import Layout
-    from memoryfield.study.probe import Probe
+    from memoryfield.study.probes.probe import Probe
     from memoryfield.study.report import Report, Section
 
 
@@ -114,8 +114,8 @@ class FieldStudies(FieldCuration):
             RowError: The file of probes or families cannot be read; says which line.
             ModelNotReady: A model cannot be loaded; ``keyword`` needs none.
         """
-        from memoryfield.study.evaluate import evaluate
-        from memoryfield.study.probefiles import read_probes
+        from memoryfield.study.evaluation.evaluate import evaluate
+        from memoryfield.study.probes.files import read_probes
 
         asked = read_probes(probes) if isinstance(probes, (str, os.PathLike)) else probes
 
@@ -170,8 +170,8 @@ class FieldStudies(FieldCuration):
             QueryError: No models, an unknown recipe, or a *k* or dimension that is not above 0.
         """
         from memoryfield.curate.reviews import Reviews
-        from memoryfield.study.compare import compare
-        from memoryfield.study.probefiles import read_probes
+        from memoryfield.study.comparison.compare import compare
+        from memoryfield.study.probes.files import read_probes
 
         return compare(
             self._source,

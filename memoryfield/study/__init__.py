@@ -1,1 +1,1 @@
-"""Learning about a field and about models: maps and figures."""
+"""Learning about a field and about models: maps, probes, evaluation, comparison, the report."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memoryfield.display import escape
+from memoryfield.display import counted, escape
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -44,7 +44,7 @@ def layout_figure(layout: Layout, color: str | None) -> plotly.graph_objects.Fig
         )
     kind = "PCA" if layout.method == "pca" else "UMAP"
     figure.update_layout(
-        title=f"{len(layout)} pages, {kind}, {escape(layout.model_code, 60)}",
+        title=f"{counted(len(layout), 'page')}, {kind}, {escape(layout.model_code, 60)}",
         template="plotly_white",
         showlegend=color is not None,
         hoverlabel={"align": "left"},
@@ -96,6 +96,6 @@ def layout_svg(layout: Layout, width: int, height: int) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mathjax_ignore" role="img" viewBox="0 0 {width} {height}"'
-        f' aria-label="Map of {len(layout)} pages" style="max-width:{width}px;width:100%;height:auto">'
+        f' aria-label="Map of {pages}" style="max-width:{width}px;width:100%;height:auto">'
         f'<g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g></svg>'
     )

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memoryfield.advice import advice
 from memoryfield.display import Table, escape
 from memoryfield.errors import MemoryfieldError, QueryError
 from memoryfield.format.targets import HTML_STARTS, check_target, write_target
@@ -95,11 +96,12 @@ class Report:
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
+        notes = advice(python="save(path) writes it as one HTML page", command="")
         rows = [
             (section.heading, "not made: " + section.text if section.failed else "made", f"{section.seconds:.1f} s")
             for section in self.sections
         ]
-        return Table(self.title, ("section", "state", "time"), rows, ["save(path) writes it as one HTML page"])
+        return Table(self.title, ("section", "state", "time"), rows, notes)
 
     def __repr__(self) -> str:
         return self.table().text()

@@ -360,7 +360,7 @@ def test_the_report_stands_alone_and_shows_hostile_text_as_text(tmp_path: Path) 
 
 
 def test_errors_of_models_keep_their_words() -> None:
-    from memoryfield.study.spaces import reason_of
+    from memoryfield.study.comparison.spaces import reason_of
 
     assert reason_of(ModelNotReady("not here")) == "not here"
     assert reason_of(EmbeddingFailed("no")) == "no"

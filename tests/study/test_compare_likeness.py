@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memoryfield.study import likeness
-from memoryfield.study.compare import family_agreement
-from memoryfield.study.likeness import Likeness, likeness_of, overlap, rank_biased_overlap, shape_of
-from memoryfield.study.procrustes import aligned
+from memoryfield.study.comparison import likeness
+from memoryfield.study.comparison.compare import family_agreement
+from memoryfield.study.comparison.likeness import Likeness, likeness_of, overlap, rank_biased_overlap, shape_of
+from memoryfield.study.comparison.procrustes import aligned
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

@@ -14,9 +14,9 @@ import pytest
 
 import memoryfield as mf
 from memoryfield.errors import FieldError, QueryError, RowError
-from memoryfield.study.corpora import from_tasks
-from memoryfield.study.groups import Groups
-from memoryfield.study.tasks import normal_request, read_tasks
+from memoryfield.study.evaluation.groups import Groups
+from memoryfield.study.probes.corpora import from_tasks
+from memoryfield.study.probes.tasks import normal_request, read_tasks
 
 TASKS: list[dict[str, Any]] = [
     {

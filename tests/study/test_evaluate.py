@@ -15,11 +15,11 @@ import pytest
 import memoryfield as mf
 from memoryfield.errors import ModelNotReady, QueryError, RowError
 from memoryfield.examples import example_field
-from memoryfield.study.differences import diff
-from memoryfield.study.evaluation import Evaluation
-from memoryfield.study.evaluationfiles import load_evaluation
-from memoryfield.study.misses import BY_ALL, KEYWORD_ONLY, SAME_FAMILY, VECTOR_ONLY, find_misses
-from memoryfield.study.outcomes import Run
+from memoryfield.study.evaluation.differences import diff
+from memoryfield.study.evaluation.evaluation import Evaluation
+from memoryfield.study.evaluation.files import load_evaluation
+from memoryfield.study.evaluation.misses import BY_ALL, KEYWORD_ONLY, SAME_FAMILY, VECTOR_ONLY, find_misses
+from memoryfield.study.evaluation.outcomes import Run
 from memoryfield.study.probes import Probe, Probes, read_probes
 
 DATA = example_field("harbor").parent

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from memoryfield.errors import QueryError
-from memoryfield.study.intervals import (
+from memoryfield.study.evaluation.intervals import (
     NOTHING,
     Estimate,
     Resamples,

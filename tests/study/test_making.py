@@ -17,7 +17,7 @@ from memoryfield.errors import MemoryfieldError, QueryError
 from memoryfield.examples import example_field
 from memoryfield.format.directory import PageDirectory
 from memoryfield.study import probes
-from memoryfield.study.asker import AskingFailed
+from memoryfield.study.probes.asker import AskingFailed
 
 PAGES = {
     "anchor": "---\ntitle: Anchors\n---\n# Anchors\n\n## Which anchor holds in mud\n\nThe grey AX-77.\n\n## Steps\n",

@@ -10,7 +10,7 @@ import pytest
 from ir_measures import RR, R, Success, nDCG
 from sklearn.metrics import roc_auc_score
 
-from memoryfield.study import metrics
+from memoryfield.study.evaluation import metrics
 
 
 def made_up(seed: int, questions: int = 40, depth: int = 30) -> tuple[list[tuple[int, ...]], list[int]]:

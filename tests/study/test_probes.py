@@ -14,7 +14,7 @@ import memoryfield as mf
 from memoryfield.errors import InvalidName, MemoryfieldError, QueryError, RowError
 from memoryfield.examples import example_field
 from memoryfield.format.directory import PageDirectory
-from memoryfield.study.groups import Groups
+from memoryfield.study.evaluation.groups import Groups
 from memoryfield.study.probes import Probe, Probes, read_probes
 
 DATA = example_field("harbor").parent

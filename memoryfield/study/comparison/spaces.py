@@ -22,7 +22,7 @@ from memoryfield.index.embedders.known import known_model
 from memoryfield.index.embedders.shortened import ShortenedEmbedder, shortened_rows
 from memoryfield.index.recipes import PAGE, recipe_text
 from memoryfield.index.vectors import Progress, SyncReport, VectorIndex, Vectors
-from memoryfield.study.costs import (
+from memoryfield.study.comparison.costs import (
     CostRecord,
     Costs,
     TimedEmbedder,

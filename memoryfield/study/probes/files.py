@@ -15,7 +15,7 @@ from typing import Any
 
 from memoryfield.errors import InvalidName, QueryError, RowError
 from memoryfield.format.targets import check_target, write_target
-from memoryfield.study.probe import Probe, Probes, filename_of
+from memoryfield.study.probes.probe import Probe, Probes, filename_of
 from memoryfield.study.rows import csv_rows, json_rows, read_text
 
 _COLUMNS = ("id", "question", "gold", "category", "answerable", "family_gold")

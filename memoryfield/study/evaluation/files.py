@@ -11,10 +11,10 @@ from typing import Any
 
 from memoryfield.errors import MemoryfieldError, QueryError, RowError
 from memoryfield.format.targets import check_target, write_target
-from memoryfield.study.evaluation import SCHEMA, Evaluation
-from memoryfield.study.intervals import check_resampling
-from memoryfield.study.outcomes import Run
-from memoryfield.study.probe import Probe, Probes
+from memoryfield.study.evaluation.evaluation import SCHEMA, Evaluation
+from memoryfield.study.evaluation.intervals import check_resampling
+from memoryfield.study.evaluation.outcomes import Run
+from memoryfield.study.probes.probe import Probe, Probes
 from memoryfield.study.rows import read_text
 
 _KIND = "memoryfield evaluation"

@@ -26,7 +26,7 @@ from memoryfield.format.edit import new_page
 from memoryfield.format.names import slug
 from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.format.targets import check_target, write_target
-from memoryfield.study.tasks import FINISHED, ReadTasks, RefusedRow, Task, normal_request, read_tasks
+from memoryfield.study.probes.tasks import FINISHED, ReadTasks, RefusedRow, Task, normal_request, read_tasks
 
 if TYPE_CHECKING:
     import pandas

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from memoryfield.study import metrics
-from memoryfield.study.probe import Probe, Probes
+from memoryfield.study.evaluation import metrics
+from memoryfield.study.probes.probe import Probe, Probes
 
 if TYPE_CHECKING:
     from memoryfield.retrieve.bulk import Rankings

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from memoryfield.errors import QueryError
 from memoryfield.retrieve.bulk import Rankings, rank_many
 from memoryfield.retrieve.search import search
-from memoryfield.study.differences import diff
-from memoryfield.study.evaluation import SCHEMA, Evaluation
-from memoryfield.study.evaluationfiles import load_evaluation
-from memoryfield.study.groups import Groups, GroupsLike
-from memoryfield.study.intervals import CONFIDENCE, check_resampling
-from memoryfield.study.outcomes import KEPT, Run, outcome, quantile_threshold
-from memoryfield.study.probe import Probe, Probes
+from memoryfield.study.evaluation.differences import diff
+from memoryfield.study.evaluation.evaluation import SCHEMA, Evaluation
+from memoryfield.study.evaluation.files import load_evaluation
+from memoryfield.study.evaluation.groups import Groups, GroupsLike
+from memoryfield.study.evaluation.intervals import CONFIDENCE, check_resampling
+from memoryfield.study.evaluation.outcomes import KEPT, Run, outcome, quantile_threshold
+from memoryfield.study.probes.probe import Probe, Probes
 
 if TYPE_CHECKING:
     from memoryfield.format.snapshot import Entry, Snapshot

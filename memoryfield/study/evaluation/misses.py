@@ -13,8 +13,8 @@ from memoryfield.errors import QueryError
 if TYPE_CHECKING:
     import pandas
 
-    from memoryfield.study.evaluation import Evaluation
-    from memoryfield.study.outcomes import Run
+    from memoryfield.study.evaluation.evaluation import Evaluation
+    from memoryfield.study.evaluation.outcomes import Run
 
 SAME_FAMILY = "same family on top"  # a page that says the same stands first: the field needs a merge, not the search
 BY_ALL = "missed by all"

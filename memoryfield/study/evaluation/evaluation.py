@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
-from memoryfield.study import metrics
-from memoryfield.study.intervals import NOTHING, Estimate, Resamples, resamples_of
-from memoryfield.study.outcomes import NDCG_AT, Run, Values, shown_metric
-from memoryfield.study.probe import Probes
+from memoryfield.study.evaluation import metrics
+from memoryfield.study.evaluation.intervals import NOTHING, Estimate, Resamples, resamples_of
+from memoryfield.study.evaluation.outcomes import NDCG_AT, Run, Values, shown_metric
+from memoryfield.study.probes.probe import Probes
 
 if TYPE_CHECKING:
     import os
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects
 
-    from memoryfield.study.differences import Difference, Differences
-    from memoryfield.study.misses import Misses
+    from memoryfield.study.evaluation.differences import Difference, Differences
+    from memoryfield.study.evaluation.misses import Misses
 
 SCHEMA = 1
 _TIMES = {"embedding_ms": 0.5, "embedding_ms_p95": 0.95, "search_ms": 0.5, "search_ms_p95": 0.95}
@@ -266,13 +266,13 @@ class Evaluation:
         Raises:
             QueryError: A *k* below 1 or above the depth, or no such retriever.
         """
-        from memoryfield.study.misses import find_misses
+        from memoryfield.study.evaluation.misses import find_misses
 
         return find_misses(self, k, labels)
 
     def difference(self, first: str, second: str, metric: str = "mrr", category: str | None = None) -> Difference:
         """Return how much better the second retriever is than the first, on the same probes, and how sure that is."""
-        from memoryfield.study.differences import difference
+        from memoryfield.study.evaluation.differences import difference
 
         return difference(self, self, first, second, metric, category=category)
 
@@ -285,7 +285,7 @@ class Evaluation:
             metrics: Which figures.
             baseline: Compare only with this retriever.
         """
-        from memoryfield.study.differences import compare
+        from memoryfield.study.evaluation.differences import compare
 
         return compare(self, metrics, baseline)
 
@@ -295,7 +295,7 @@ class Evaluation:
         Raises:
             QueryError: They have no retriever or no probe in common.
         """
-        from memoryfield.study.differences import diff
+        from memoryfield.study.evaluation.differences import diff
 
         return diff(self, new, metrics)
 
@@ -306,7 +306,7 @@ class Evaluation:
         Raises:
             RowError: The file cannot be read, is none, was written by a newer version, or is damaged.
         """
-        from memoryfield.study.evaluationfiles import load_evaluation
+        from memoryfield.study.evaluation.files import load_evaluation
 
         return load_evaluation(path)
 
@@ -316,7 +316,7 @@ class Evaluation:
         Raises:
             QueryError: Another ending than ``.json``, or something else stands there.
         """
-        from memoryfield.study.evaluationfiles import save_evaluation
+        from memoryfield.study.evaluation.files import save_evaluation
 
         save_evaluation(self, path)
 
@@ -334,7 +334,7 @@ class Evaluation:
         Raises:
             QueryError: No such picture, or nothing to draw in it.
         """
-        from memoryfield.study.evaluationfigures import evaluation_figure
+        from memoryfield.study.evaluation.figures import evaluation_figure
 
         return evaluation_figure(self, kind)
 

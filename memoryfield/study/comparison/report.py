@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoryfield.display import Table, escape, plain
-from memoryfield.study.compare_figures import aligned_maps
-from memoryfield.study.compare_svg import distributions, heat_map, page_map
-from memoryfield.study.compare_tables import space_rows
+from memoryfield.study.comparison.figures import aligned_maps
+from memoryfield.study.comparison.svg import distributions, heat_map, page_map
+from memoryfield.study.comparison.tables import space_rows
 from memoryfield.study.htmlpage import html_page, html_table
 
 if TYPE_CHECKING:
-    from memoryfield.study.changed import ChangedPages
-    from memoryfield.study.comparison import Comparison
+    from memoryfield.study.comparison.changed import ChangedPages
+    from memoryfield.study.comparison.comparison import Comparison
 
 _MAPPED = 2000  # pages up to which "auto" draws with UMAP; beyond, it would take minutes
 _EXPLAINED = (

@@ -19,11 +19,9 @@ from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.index.recipes import PASSAGES, check_recipe
 from memoryfield.progress import ProgressBar
 from memoryfield.retrieve.search import SearchTarget
-from memoryfield.study.comparison import Agreement, Comparison
-from memoryfield.study.evaluate import evaluate
-from memoryfield.study.likeness import Likeness, Shape, likeness_of, shape_of
-from memoryfield.study.probe import Probes
-from memoryfield.study.spaces import (
+from memoryfield.study.comparison.comparison import Agreement, Comparison
+from memoryfield.study.comparison.likeness import Likeness, Shape, likeness_of, shape_of
+from memoryfield.study.comparison.spaces import (
     Space,
     check_dimensions,
     make_space,
@@ -33,14 +31,16 @@ from memoryfield.study.spaces import (
     shorter_lengths,
     space_label,
 )
+from memoryfield.study.evaluation.evaluate import evaluate
+from memoryfield.study.probes.probe import Probes
 
 if TYPE_CHECKING:
     from memoryfield.curate.reviews import Reviews
     from memoryfield.format.pages import PageSource
     from memoryfield.index.embedders import Embedder
     from memoryfield.index.vectors import VectorIndex
-    from memoryfield.study.evaluation import Evaluation
-    from memoryfield.study.probe import Probe
+    from memoryfield.study.evaluation.evaluation import Evaluation
+    from memoryfield.study.probes.probe import Probe
 
 _MOST_NAMED = 5
 Load = Callable[[Any], "Embedder"]

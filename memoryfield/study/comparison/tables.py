@@ -11,7 +11,7 @@ import numpy as np
 from memoryfield.display import Table
 
 if TYPE_CHECKING:
-    from memoryfield.study.comparison import Comparison
+    from memoryfield.study.comparison.comparison import Comparison
 
 SPACE_COLUMNS = (
     *("space", "dim", "s / 1,000 pages", "load s", "ms / question", "index MB", "tokens read", "pages cut"),

@@ -16,14 +16,14 @@ import numpy as np
 
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
-from memoryfield.study.intervals import holm, permutation_p
-from memoryfield.study.outcomes import shown_metric
+from memoryfield.study.evaluation.intervals import holm, permutation_p
+from memoryfield.study.evaluation.outcomes import shown_metric
 
 if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects
 
-    from memoryfield.study.evaluation import Evaluation
+    from memoryfield.study.evaluation.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Differences(Sequence[Difference]):
 
     def figure(self) -> plotly.graph_objects.Figure:
         """Draw the differences with their intervals; those that are sure are filled."""
-        from memoryfield.study.evaluationfigures import differences_figure
+        from memoryfield.study.evaluation.figures import differences_figure
 
         return differences_figure(self)
 

@@ -15,20 +15,20 @@ import numpy as np
 from memoryfield.display import Table, plain
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
-from memoryfield.study.changed import ChangedPage, ChangedPages, Words, as_seen, most_changed
-from memoryfield.study.compare_tables import all_tables, space_rows
-from memoryfield.study.intervals import CONFIDENCE, NOTHING, Estimate, resamples_of
+from memoryfield.study.comparison.changed import ChangedPage, ChangedPages, Words, as_seen, most_changed
+from memoryfield.study.comparison.tables import all_tables, space_rows
+from memoryfield.study.evaluation.intervals import CONFIDENCE, NOTHING, Estimate, resamples_of
 
 if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects
 
     from memoryfield.format.page import Page
-    from memoryfield.study.differences import Differences
-    from memoryfield.study.evaluation import Evaluation
-    from memoryfield.study.likeness import Likeness, Shape
-    from memoryfield.study.procrustes import Points
-    from memoryfield.study.spaces import Space
+    from memoryfield.study.comparison.likeness import Likeness, Shape
+    from memoryfield.study.comparison.procrustes import Points
+    from memoryfield.study.comparison.spaces import Space
+    from memoryfield.study.evaluation.differences import Differences
+    from memoryfield.study.evaluation.evaluation import Evaluation
 
 FIGURES = ("agreement", "similarities", "changed")
 MEASURES = {
@@ -271,7 +271,7 @@ class Comparison:
                 spaces see most differently, and where the one's neighbours stand in the other).
             options: As said above.
         """
-        from memoryfield.study import compare_figures
+        from memoryfield.study.comparison import figures as compare_figures
 
         draw = {
             "agreement": compare_figures.agreement_figure,
@@ -295,7 +295,7 @@ class Comparison:
             method: ``auto``, ``pca`` or ``umap``; see ``layout``.
             n: How many pages are numbered.
         """
-        from memoryfield.study import compare_figures
+        from memoryfield.study.comparison import figures as compare_figures
 
         return compare_figures.maps_figure(self, *self.pair(first, second), method=method, n=n)
 
@@ -312,13 +312,13 @@ class Comparison:
         Returns:
             Two arrays (n_pages, 2) in the order of ``pages``, and ``PCA`` or ``UMAP`` for each.
         """
-        from memoryfield.study import compare_figures
+        from memoryfield.study.comparison import figures as compare_figures
 
         return compare_figures.aligned_maps(self, *self.pair(first, second), method)
 
     def to_markdown(self) -> str:
         """Return spaces, pairs and notes as Markdown tables."""
-        from memoryfield.study.compare_report import markdown
+        from memoryfield.study.comparison.report import markdown
 
         return markdown(self)
 
@@ -334,7 +334,7 @@ class Comparison:
             n: How many of the most different pages are shown.
         """
         from memoryfield.format.targets import HTML_STARTS, check_target, write_target
-        from memoryfield.study.compare_report import html_report
+        from memoryfield.study.comparison.report import html_report
 
         if maps not in ("auto", "pca", "umap", "none"):
             raise QueryError(f"maps is {maps!r}; expected auto, pca, umap or none")

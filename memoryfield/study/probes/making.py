@@ -20,8 +20,8 @@ from memoryfield.display import plain
 from memoryfield.errors import QueryError
 from memoryfield.format.markdown import headings
 from memoryfield.format.page import SPECIAL_NAMES, Page
-from memoryfield.study.probe import Pages, Probe, Probes
-from memoryfield.study.probechecks import FEWEST_COPIED, longest_run, spaced, words_of
+from memoryfield.study.probes.checks import FEWEST_COPIED, longest_run, spaced, words_of
+from memoryfield.study.probes.probe import Pages, Probe, Probes
 
 if TYPE_CHECKING:
     from memoryfield.index.syncing import Progress

@@ -1,8 +1,8 @@
 """Probes in one place: the values, their files, and ways to make them.
 
 probe        Probe and Probes
-probefiles   reading and writing JSON lines and CSV
-probechecks  what is wrong with them for a field
+files        reading and writing JSON lines and CSV
+checks       what is wrong with them for a field
 making       from titles, from headings, or written by a language model
 asker        a ready function for the last of these
 
@@ -15,11 +15,11 @@ import os
 from importlib import import_module
 from typing import Any
 
-from memoryfield.study.asker import openai_asker
-from memoryfield.study.making import PROMPT, from_sections, from_titles, write
-from memoryfield.study.probe import Probe, Probes
-from memoryfield.study.probechecks import ProbeFinding, ProbeFindings
-from memoryfield.study.probefiles import read_probes
+from memoryfield.study.probes.asker import openai_asker
+from memoryfield.study.probes.checks import ProbeFinding, ProbeFindings
+from memoryfield.study.probes.files import read_probes
+from memoryfield.study.probes.making import PROMPT, from_sections, from_titles, write
+from memoryfield.study.probes.probe import Probe, Probes
 
 __all__ = [
     "PROMPT",

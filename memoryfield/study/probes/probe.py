@@ -1,7 +1,7 @@
 """Probes: questions with the pages that answer them, as values.
 
 A probe without gold pages is either unanswerable (no page answers it, and somebody made sure of that) or not labelled
-yet. Files of probes are read in ``probefiles.py``, compared with a field in ``probechecks.py``.
+yet. Files of probes are read in ``files.py``, compared with a field in ``checks.py``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas
 
     from memoryfield.format.page import Page
-    from memoryfield.study.groups import GroupsLike
-    from memoryfield.study.probechecks import ProbeFindings
+    from memoryfield.study.evaluation.groups import GroupsLike
+    from memoryfield.study.probes.checks import ProbeFindings
 
 LONGEST_QUESTION = 20_000  # characters
 LONGEST_LABEL = 200  # characters of an id or a category
@@ -184,7 +184,7 @@ class Probes(Sequence[Probe]):
         Raises:
             RowError: A row of the file that cannot be used.
         """
-        from memoryfield.study.groups import Groups
+        from memoryfield.study.evaluation.groups import Groups
 
         groups = Groups.of(families)
         return Probes(
@@ -213,7 +213,7 @@ class Probes(Sequence[Probe]):
         Args:
             field: The field that the probes are about.
         """
-        from memoryfield.study.probechecks import check_probes
+        from memoryfield.study.probes.checks import check_probes
 
         return check_probes(self, field)
 
@@ -223,7 +223,7 @@ class Probes(Sequence[Probe]):
         Raises:
             QueryError: Another ending, or something else stands there.
         """
-        from memoryfield.study.probefiles import save_probes
+        from memoryfield.study.probes.files import save_probes
 
         save_probes(self, path)
 

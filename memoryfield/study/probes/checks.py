@@ -14,7 +14,7 @@ from memoryfield.index.words import display_text, fold
 if TYPE_CHECKING:
     import pandas
 
-    from memoryfield.study.probe import Pages, Probe
+    from memoryfield.study.probes.probe import Pages, Probe
 
 Level = Literal["error", "warning"]
 

@@ -12,16 +12,16 @@ import numpy as np
 
 from memoryfield.display import escape
 from memoryfield.errors import QueryError
-from memoryfield.study.comparison import MEASURES
+from memoryfield.study.comparison.comparison import MEASURES
+from memoryfield.study.comparison.likeness import BINS
+from memoryfield.study.comparison.procrustes import Points, aligned
 from memoryfield.study.figures import PALETTE
 from memoryfield.study.layout import layout
-from memoryfield.study.likeness import BINS
-from memoryfield.study.procrustes import Points, aligned
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from memoryfield.study.comparison import Comparison
+    from memoryfield.study.comparison.comparison import Comparison
 
 INK = "#767676"  # 4.5 : 1 against white and against #111
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

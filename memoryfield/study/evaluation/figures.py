@@ -10,15 +10,15 @@ import numpy as np
 
 from memoryfield.display import escape
 from memoryfield.errors import QueryError
+from memoryfield.study.evaluation.intervals import Estimate
+from memoryfield.study.evaluation.outcomes import NDCG_AT, shown_metric
 from memoryfield.study.figures import PALETTE, SYMBOLS
-from memoryfield.study.intervals import Estimate
-from memoryfield.study.outcomes import NDCG_AT, shown_metric
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from memoryfield.study.differences import Differences
-    from memoryfield.study.evaluation import Evaluation
+    from memoryfield.study.evaluation.differences import Differences
+    from memoryfield.study.evaluation.evaluation import Evaluation
 
 KINDS = ("figures", "ranks", "categories", "gate")
 _COLOURS = PALETTE[:6]  # the last two are lost on white, or on black

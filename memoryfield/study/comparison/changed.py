@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas
 
     from memoryfield.format.page import Page
-    from memoryfield.study.likeness import Likeness, Shape
-    from memoryfield.study.spaces import Space
+    from memoryfield.study.comparison.likeness import Likeness, Shape
+    from memoryfield.study.comparison.spaces import Space
 
 NEAR = 5  # neighbours that are shown
 _WORDS = 4

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memoryfield.display import escape, plain
-from memoryfield.study.compare_figures import colour, density
-from memoryfield.study.comparison import MEASURES
+from memoryfield.study.comparison.comparison import MEASURES
+from memoryfield.study.comparison.figures import colour, density
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memoryfield.study.comparison import Comparison
-    from memoryfield.study.procrustes import Points
+    from memoryfield.study.comparison.comparison import Comparison
+    from memoryfield.study.comparison.procrustes import Points
 
 _DASHES = ("", "8 4", "2 3", "8 3 2 3", "12 5", "12 4 2 4")
 _CELL, _LABEL = 56, 24
