@@ -243,7 +243,7 @@ def test_refused_pages_are_found_by_keyword_and_noted(field: PageDirectory, toy_
         ({"min_score": "high"}, "number"),
         ({"min_score": float("nan")}, "number"),
         ({"since": "soon"}, "since='soon' is no date"),
-        ({"where": {"a": object()}}, "where"),
+        pytest.param({"where": {"a": object()}}, "where", id="where an object"),
     ],
     ids=repr,
 )
