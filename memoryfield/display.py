@@ -43,6 +43,17 @@ def _visible(character: str) -> str:
     return character
 
 
+def counted(count: int, what: str, several: str | None = None) -> str:
+    """Return a number with its noun: ``1 page``, ``2 pages``, ``1,000 pages``.
+
+    Args:
+        count: How many.
+        what: The noun for one.
+        several: The noun for any other number, where that is not *what* with an ``s``.
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
 def escape(value: object, limit: int | None = None) -> str:
     """Return *value* as HTML text: escaped, and without the ``$`` and back-ticks that notebooks typeset."""
     text = html.escape(plain(value, limit), quote=True)

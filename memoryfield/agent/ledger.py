@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterable
 
+from memoryfield.display import counted
 from memoryfield.errors import NewerSchema
 from memoryfield.places import private_directory, state_directory
 
@@ -41,7 +42,7 @@ class Ledger:
         return len(self._seen)
 
     def __repr__(self) -> str:
-        return f"<Ledger of {self.conversation[:40]!r}: {len(self)} pages delivered>"
+        return f"<Ledger of {self.conversation[:40]!r}: {counted(len(self), 'page')} delivered>"
 
     def add(self, pages: Iterable[tuple[str, str, str]]) -> None:
         """Note pages (field, name, sha256) as delivered, on the disk."""

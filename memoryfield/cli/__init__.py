@@ -15,6 +15,7 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    from memoryfield.advice import at_command_line
     from memoryfield.cli.parser import build_parser
     from memoryfield.display import plain
     from memoryfield.errors import MemoryfieldError
@@ -25,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        with at_command_line():
+            code: int = options.run(options)
         if not sys.stdout.closed:  # some servers close what they wrote to
             sys.stdout.flush()
     except MemoryfieldError as error:

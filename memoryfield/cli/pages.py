@@ -9,6 +9,7 @@ from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import note, say, say_json
+from memoryfield.display import counted
 from memoryfield.errors import QueryError
 
 
@@ -82,10 +83,12 @@ def add_verbs(verbs: Any) -> None:
     _field(verb)
     verb.add_argument("old")
     verb.add_argument("new")
+    verb.add_argument("--force", action="store_true", help="also index or listing, which have a meaning of their own")
 
     verb = verbs.add("delete", _delete, "delete a page", "memoryfield delete notes/ winch-brake")
     _field(verb)
     verb.add_argument("name")
+    verb.add_argument("--force", action="store_true", help="also index or listing, which have a meaning of their own")
     verb.add_argument("--if-sha256", metavar="SHA256", help="only if the page is still this version")
 
     verb = verbs.add(
@@ -100,7 +103,11 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--fix", action="store_true", help="show the diff of what can be repaired without guessing")
     verb.add_argument("--yes", action="store_true", help="with --fix: apply it")
     verb.add_argument(
-        "--reencode", metavar="ENCODING", help="with --fix: read pages that are not UTF-8 in this encoding"
+        "--reencode",
+        nargs="?",
+        const=True,
+        metavar="ENCODING",
+        help="with --fix: read pages that are not UTF-8 in this encoding; without one as Windows-1252",
     )
     verb.add_argument("--level", choices=["error", "warning", "info"], default="info", help="lowest level to list")
     _json(verb)
@@ -172,7 +179,7 @@ def _text(given: str | None) -> str | None:
 
 def _init(options: argparse.Namespace) -> int:
     field = _open(options, create=True)
-    say(f"{field.path}: {len(field)} pages")
+    say(f"{field.path}: {counted(len(field), 'page')}")
     return DONE
 
 
@@ -200,8 +207,8 @@ def _list(options: argparse.Namespace) -> int:
         say_json([page.to_dict() for page in pages])
     elif pages:
         rows = [(page.name, page.title, page.updated or page.created or "", page.size) for page in pages]
-        heading = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
-        say(Table(heading, ["name", "title", "updated", "bytes"], rows, right=frozenset({"bytes"})).text())
+        columns = ["name", "title", "updated", "bytes"]
+        say(Table(counted(len(pages), "page"), columns, rows, right=frozenset({"bytes"})).text())
     else:
         note("no page matches" if options.where else "no pages yet; memoryfield new FIELD --title ... makes one")
     return DONE if pages else NOTHING
@@ -269,13 +276,13 @@ def _write(options: argparse.Namespace) -> int:
 
 
 def _rename(options: argparse.Namespace) -> int:
-    page = _open(options).rename(options.old, options.new)
+    page = _open(options).rename(options.old, options.new, force=options.force)
     say(f"{options.old} -> {page.name}")
     return DONE
 
 
 def _delete(options: argparse.Namespace) -> int:
-    _open(options).delete(options.name, if_sha256=options.if_sha256)
+    _open(options).delete(options.name, if_sha256=options.if_sha256, force=options.force)
     say(f"{options.name} deleted")
     return DONE
 
@@ -298,5 +305,5 @@ def _validate(options: argparse.Namespace) -> int:
     else:
         for finding in findings:
             say(str(finding))
-        note(f"{len(findings)} findings" if findings else "no findings")
+        note(counted(len(findings), "finding") if findings else "no findings")
     return NOTHING if any(finding.level != "info" for finding in findings) else DONE

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from memoryfield.cli.output import note, say
-from memoryfield.display import plain
+from memoryfield.display import counted, plain
 
 if TYPE_CHECKING:
     from memoryfield import MemoryField
@@ -71,7 +71,7 @@ def _show(field: MemoryField, pair: PairEvidence, most: int | None) -> None:
         say(f"--- {plain(page.title)} ({page.name})")
         say("\n".join(plain(line, None if most is None else _WIDEST) for line in lines[:most]))
         if most is not None and len(lines) > most:
-            say(f"... {len(lines) - most} more {'line' if len(lines) - most == 1 else 'lines'}")
+            say(f"... {counted(len(lines) - most, 'more line')}")
 
 
 def _without(field: MemoryField, found: Families, pair: PairEvidence) -> Families:

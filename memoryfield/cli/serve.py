@@ -8,6 +8,7 @@ from typing import Any
 
 from memoryfield.cli import DONE
 from memoryfield.cli.output import note, say
+from memoryfield.display import counted
 
 
 def add_verbs(verbs: Any) -> None:
@@ -42,7 +43,7 @@ def _serve(options: argparse.Namespace) -> int:
     for label, field in fields.items():
         found = secrets_in(field.pages())
         if found:
-            note(f"{label}: {len(found)} places look like secrets, the first is {found[0]}")
+            note(f"{label}: {counted(len(found), 'place looks', 'places look')} like secrets, the first is {found[0]}")
     policy = Policy(options.writes, os.environ.get("MEMORYFIELD_SERVE_TOKEN") or None, tuple(options.host))
 
     def ready(port: int) -> None:

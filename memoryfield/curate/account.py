@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from memoryfield.curate.blocks import Sentence, body_sentences
 from memoryfield.curate.contradictions import likeness
 from memoryfield.curate.sentences import sentence_key, split_sentences, word_bag
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 
 if TYPE_CHECKING:
     import pandas
@@ -142,10 +142,10 @@ class Account(Sequence[Entry]):
 
     def _table(self) -> Table:
         rows = [(e.id, e.state, e.equal_to or e.where, e.text, e.near) for e in self.entries]
-        missing = "1 sentence is missing" if len(self.lost) == 1 else f"{len(self.lost)} sentences are missing"
+        missing = f"{counted(len(self.lost), 'sentence is', 'sentences are')} missing"
         verdict = "nothing is missing" if self.complete else missing
         notes = ["kept: in the result; equal: an equal sentence is; heading: all that stood under it stands elsewhere"]
-        heading = f"{len(self.entries)} sentences: {self or 'none'}; {verdict}"
+        heading = f"{counted(len(self.entries), 'sentence')}: {self or 'none'}; {verdict}"
         return Table(heading, ("id", "state", "where", "sentence", "resembles"), rows, notes, widths={"sentence": 100})
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from memoryfield.advice import advice
 from memoryfield.curate.textdiff import unified_diff
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
@@ -62,7 +63,8 @@ class EditPlan:
         if not self.changes:
             return Table(f"Edit of {self.before.filename}: no change")
         lines = self.diff.splitlines()
-        notes = ["apply() writes it, if the page is still the one that was read"]
+        how = advice(python="apply() writes it", command="memoryfield edit writes it")
+        notes = [f"{how}, if the page is still the one that was read"]
         if self.after.cut_bytes:
             notes.append(f"the last {self.after.cut_bytes:,} bytes are past {LONGEST_EMBEDDED:,}, which tools embed")
         return Table(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from memoryfield.curate.forms import body_forms, opposed, other_values, statements, title_form
 from memoryfield.curate.pairs import nearest_pairs
 from memoryfield.curate.runs import Runs
+from memoryfield.display import counted
 from memoryfield.format.page import as_text
 from memoryfield.index.recipes import CONTENT, recipe_text
 
@@ -334,7 +335,8 @@ class Evidence:
         if said := opposed(*self._closer(a, b)[1]):
             yield Reason(OPPOSITE, f"{said[0]} / {said[1]}", against=True)
         if values["unlike"] <= -0.1:
-            yield Reason(LITTLE_SHARED, f"{min(self._lengths[a], self._lengths[b])} words and more each", against=True)
+            shorter = counted(min(self._lengths[a], self._lengths[b]), "word")
+            yield Reason(LITTLE_SHARED, f"{shorter} and more each", against=True)
 
     def _inner(self, a: int, b: int) -> tuple[int, int] | None:
         """Return the page whose text stands in the other, and that other."""

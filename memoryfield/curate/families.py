@@ -21,7 +21,7 @@ from memoryfield.curate.family import Family, PairEvidence, Planner
 from memoryfield.curate.reviews import Reviews
 from memoryfield.curate.settings import Settings
 from memoryfield.curate.vectors import rows_of, unit_rows
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.format.names import PAGE_SUFFIX
 
@@ -259,7 +259,7 @@ class Families(Sequence[Family]):
             )
             for f in self._families[:_SHOWN]
         ]
-        notes = [f"model {self.model_code}, {len(self._committee.answers)} answers"]
+        notes = [f"model {self.model_code}, {counted(len(self._committee.answers), 'answer')}"]
         if count:
             estimate, low, high = self.precision
             notes.insert(0, f"of the pairs within, {estimate:.0%} are expected to be right ({low:.0%} to {high:.0%})")

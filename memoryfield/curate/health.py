@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
+from memoryfield.advice import advice
 from memoryfield.curate.secrets import REMEDY, find_secrets
 from memoryfield.curate.similar import HasVectors
 from memoryfield.curate.stale import DAYS, check_days, stale
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
 from memoryfield.format.findings import Finding, shown_name
 from memoryfield.format.links import links
@@ -160,7 +161,8 @@ class Health(Sequence[HealthItem]):
             if len(remedies) == 1:
                 notes.append(f"{name}: {remedies[0]}")
             if count > len(shown):
-                notes.append(f"{name}: {count - len(shown)} more; only({name!r}) lists them all")
+                how = advice(python=f"only({name!r}) lists", command=f"--section {name} lists")
+                notes.append(f"{name}: {count - len(shown)} more; {how} them all")
         clean = [SECTIONS[name] for name, count in self.counts.items() if not count and not self.chosen]
         if clean:
             notes.append(f"none: {', '.join(clean)}")
@@ -169,8 +171,7 @@ class Health(Sequence[HealthItem]):
             notes.append(f"model {self.model_code}, recipe {self.recipe}; a near duplicate is a place to look")
         found, pages = len(self.items), self.pages
         return Table(
-            f"Health: {found} {'thing' if found == 1 else 'things'} to look at in {pages} "
-            f"{'page' if pages == 1 else 'pages'}",
+            f"Health: {counted(found, 'thing')} to look at in {counted(pages, 'page')}",
             ("section", "pages", "line", "what"),
             rows,
             notes,
@@ -220,7 +221,8 @@ def health(
     found += _conflict_copies(source, findings)
     for name, given in (("near-duplicates", families), ("equal-vectors", vectors)):
         if given is None:
-            not_checked[name] = "needs vectors; sync() makes them"
+            how = advice(python="sync() makes them", command="memoryfield index FIELD --model auto makes them")
+            not_checked[name] = f"needs vectors; {how}"
     found += _near(families or ())
     if vectors is not None:
         found += _equal_vectors(vectors, pages, recipe)

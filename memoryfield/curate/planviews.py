@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from memoryfield.curate.textdiff import unified_diff
-from memoryfield.display import Table, escape, plain
+from memoryfield.display import Table, counted, escape, plain
 from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.page import LONGEST_EMBEDDED, Page
 
@@ -41,7 +41,7 @@ def summary(plan: MergePlan) -> Table:
 def _notes(plan: MergePlan) -> Iterator[str]:
     account = plan.account()
     if account.complete:
-        yield f"account: {len(account)} sentences, nothing is missing ({account})"
+        yield f"account: {counted(len(account), 'sentence')}, nothing is missing ({account})"
     else:
         yield f"account: {len(account.lost)} of {len(account)} sentences are missing and block the merge ({account})"
         for entry in account.lost[:_MOST_SHOWN]:
@@ -59,9 +59,9 @@ def _notes(plan: MergePlan) -> Iterator[str]:
         yield f"frontmatter {conflict.key}: {conflict.kept!r} stays; {others}"
     for other in plan.links:
         yield f"{other.count} {'link' if other.count == 1 else 'links'} rewritten in {other.name}"
-    yield f"result: {plan.size:,} bytes"
+    yield f"result: {counted(plan.size, 'byte')}"
     if plan.over_limit:
-        yield f"{plan.over_limit:,} bytes are past {LONGEST_EMBEDDED:,} and need not be embedded; split() helps"
+        yield f"{plan.over_limit:,} bytes are past {LONGEST_EMBEDDED:,} and need not be embedded; split the page"
     yield from plan.notes
     if plan.second is not None:
         yield f"second page: {plan.second.name}, {len(plan.second_raw or b''):,} bytes"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
+from memoryfield.advice import advice
 from memoryfield.curate.closeness import FloatArray, Marks, judged, level_of
 from memoryfield.curate.reviews import Reviews
 from memoryfield.display import Table
@@ -117,8 +118,9 @@ class SimilarPages(Sequence[SimilarPage]):
         named = ", ".join(f"{item.name} ({item.reason}, closeness {item.closeness:.2f})" for item in self.items[:3])
         more = f" and {len(self.items) - 3} more" if len(self.items) > 3 else ""
         return (
-            f"{self.page} may say again what {named}{more} says; "
-            "read and edit that page instead, or write with on_similar='ignore' if it is something else"
+            f"{self.page} may say again what {named}{more} says; read and edit that page instead, or "
+            + advice(python="write with on_similar='ignore'", command="write with --on-similar ignore")
+            + " if it is something else"
         )
 
     def to_frame(self) -> pandas.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
+from memoryfield.display import counted
 from memoryfield.format.findings import shown_name
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -30,7 +31,7 @@ def unified_diff(filename: str, before: bytes | None, after: bytes | None, new_f
     body = list(difflib.unified_diff(_lines(before), _lines(after), source, goal, lineterm=""))
     if not body:  # an empty page came or went, or only the last line end did
         body = [f"--- {source}", f"+++ {goal}"]
-        sizes = " -> ".join("no page" if raw is None else f"{len(raw)} bytes" for raw in (before, after))
+        sizes = " -> ".join("no page" if raw is None else counted(len(raw), "byte") for raw in (before, after))
         body.append(f"@@ {sizes} @@")
     return "\n".join([*head, *body]) + "\n"
 

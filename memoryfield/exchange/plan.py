@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoryfield.curate.history import keep_history
 from memoryfield.curate.secrets import find_secrets
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import InvalidName, MemoryfieldError
 from memoryfield.exchange.detect import read_source
 from memoryfield.exchange.parts import Part, Reading, Unread
@@ -128,9 +128,11 @@ class ImportPlan(Sequence[ImportItem]):
     def table(self) -> Table:
         """Return what ``repr`` shows."""
         counts = self.counts
-        words = (*(("added", "updated") if self.applied else ("to add", "to update")), "unchanged", "conflicts")
+        words = [(word, word) for word in ("added", "updated", "unchanged")] + [("conflict", "conflicts")]
+        if not self.applied:
+            words[:2] = [("to add", "to add"), ("to update", "to update")]
         heading = f"{self.source.name} ({self.kind}) -> {self.path.name}: " + ", ".join(
-            f"{counts[action]} {word}"
+            counted(counts[action], *word)
             for action, word in zip(ACTIONS, words, strict=True)
             if counts[action] or action == "add"
         )

@@ -181,6 +181,6 @@ class FieldCuration(FieldIndexes):
 
         found = self.similar(draft)
         if found and refuse:
-            raise SimilarPageExists(f"{found.message}; nothing was written: edit that page, or on_similar='ignore'")
+            raise SimilarPageExists(f"{found.message}; nothing was written")
         if found:
             warnings.warn(found.message, SimilarPageWarning, stacklevel=3)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.advice import advice
 from memoryfield.curate.history import keep_history
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import PageNotFound, QueryError, ReadOnlyField, SecretsFound
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page
@@ -281,24 +282,34 @@ class FieldPages:
         """
         return self._editable().write(name, raw, if_sha256=if_sha256, absent=if_sha256 is None and not replace)
 
-    def rename(self, old: str, new: str) -> Page:
+    def rename(self, old: str, new: str, *, force: bool = False) -> Page:
         """Rename a page, rewrite the links to it in all other pages, and return it.
+
+        Args:
+            old: Page name.
+            new: New page name.
+            force: Rename ``index`` or ``listing`` too.
 
         Raises:
             PageExists: Something is named *new*.
             NotEditable: It is ``index`` or ``listing``, or a link in a page that is not UTF-8 would break.
         """
-        self._editable().rename(old, new)
+        self._editable().rename(old, new, force=force)
         return self.read(new)
 
-    def delete(self, name: str, *, if_sha256: str | None = None) -> Page:
+    def delete(self, name: str, *, if_sha256: str | None = None, force: bool = False) -> Page:
         """Delete a page and return what it was.
+
+        Args:
+            name: Page name.
+            if_sha256: Delete only this version of the page.
+            force: Delete ``index`` or ``listing`` too.
 
         Raises:
             PageChanged: The page is not the version of *if_sha256*.
             NotEditable: It is ``index`` or ``listing``.
         """
-        return self._editable().delete(name, if_sha256=if_sha256)
+        return self._editable().delete(name, if_sha256=if_sha256, force=force)
 
     def validate(self) -> Findings:
         """Check every page and file; see ``Finding`` for what is reported."""
@@ -482,15 +493,17 @@ class FieldPages:
         count = len(snapshot.entries)
         findings = self.validate()
         levels = {level: sum(1 for f in findings if f.level == level) for level in ("error", "warning", "info")}
-        heading = f"{self.name}: {count} {'page' if count == 1 else 'pages'}, {total:,} bytes"
+        heading = f"{self.name}: {counted(count, 'page')}, {counted(total, 'byte')}"
         if self.read_only:
             heading += ", read only"
         rows = [describe_index(state, snapshot) for state in self.indexes()]
         notes = [self.place, *source_notes(self._source)]
         if not rows:
-            notes.append("no vector index yet; sync() makes one")
+            how = advice(python="sync() makes", command="memoryfield index FIELD --model auto makes")
+            notes.append(f"no vector index yet; {how} one")
         noted = ", ".join(f"{n} {level}{'s' if n != 1 and level != 'info' else ''}" for level, n in levels.items() if n)
-        notes.append(f"findings: {noted}; validate() lists them" if noted else "findings: none")
+        how = advice(python="validate() lists", command="memoryfield validate FIELD lists")
+        notes.append(f"findings: {noted}; {how} them" if noted else "findings: none")
         return Table(
             heading,
             ["index", "model", "recipe", "dim", "rows", "state", "written"],

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from memoryfield.advice import advice
 from memoryfield.errors import FieldNotFound, PageNotFound
 from memoryfield.format.changes import Change, apply_changes
 from memoryfield.format.dates import moment_of
@@ -50,7 +51,7 @@ class PageDirectory(PageVerbs):
                     raise FieldNotFound(f"{self.path} cannot be made a directory: a file stands there") from error
         if not self.path.is_dir():
             found = "it is a file" if self.path.exists() else "nothing is there"
-            remedy = "create=True (memoryfield init) makes one"
+            remedy = advice(python="create=True makes one", command="memoryfield init makes one")
             raise FieldNotFound(f"{self.path} is no directory of pages: {found}; {remedy}")
         self._swept = -LEFTOVER_AGE
         self.journal: Journal | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from memoryfield.advice import advice
 from memoryfield.display import Table
 
 if TYPE_CHECKING:
@@ -106,11 +107,12 @@ class Findings(Sequence[Finding]):
         parts = [f"{n} {level}{'s' if n != 1 and level != 'info' else ''}" for level, n in counts.items() if n]
         rows = [(f.level, f.rule, f.filename, f.line, f.message, f.remedy) for f in self._items[:_MOST_SHOWN]]
         fixable = sum(finding.fixable for finding in self._items)
+        how = advice(python="plan_fixes()", command="validate --fix")
         return Table(
             f"Findings: {', '.join(parts) or 'none'}",
             ("level", "rule", "file", "line", "what", "what to do"),
             rows,
-            [f"{fixable} can be repaired without a guess: see plan_fixes()"] if fixable else [],
+            [f"{fixable} can be repaired without a guess: see {how}"] if fixable else [],
             frozenset(["line"]),
             {"file": 40, "what": 120, "what to do": 120},
             max(len(self._items) - _MOST_SHOWN, 0),

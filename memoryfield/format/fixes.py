@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import overload
 from urllib.parse import unquote
 
-from memoryfield.display import Table, escape
+from memoryfield.advice import advice
+from memoryfield.display import Table, counted, escape
 from memoryfield.errors import PageChanged, PageExists, QueryError, ReadOnlyField
 from memoryfield.format.changes import Change, apply_changes
 from memoryfield.format.directory import PageDirectory
@@ -135,9 +136,10 @@ class Fixes(Sequence[Fix]):
         """Return what ``repr`` shows."""
         rows = [(shown_name(fix.filename), fix.rule, fix.message) for fix in self.fixes]
         notes = [f"{shown_name(name)} is left as it is: {reason}" for name, reason in self.left]
-        notes += ["diff() shows every line, apply() writes"] if self.fixes else []
+        how = advice(python="diff() shows every line, apply() writes", command="--fix --yes writes")
+        notes += [how] if self.fixes else []
         return Table(
-            f"{len(rows)} {'repair' if len(rows) == 1 else 'repairs'} planned",
+            f"{counted(len(rows), 'repair')} planned",
             ("file", "rule", "what"),
             rows,
             notes,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import ArchiveError, InvalidName
 from memoryfield.format.changes import Change
 from memoryfield.format.checksums import checked_digest, open_archive
@@ -73,9 +73,9 @@ class ImportReport:
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
-        parts = [f"{len(self.added)} pages added", f"{len(self.unchanged)} there already"]
-        parts += [f"{len(self.conflicts)} conflicts"] if self.conflicts else []
-        parts += [f"{len(self.files)} other files"] if self.files else []
+        parts = [f"{counted(len(self.added), 'page')} added", f"{len(self.unchanged)} there already"]
+        parts += [counted(len(self.conflicts), "conflict")] if self.conflicts else []
+        parts += [counted(len(self.files), "other file")] if self.files else []
         rows = [(shown_name(item.filename), item.reason) for item in (*self.conflicts, *self.skipped)]
         notes = [f"sha256 {self.sha256}"] if self.sha256 else []
         more = max(len(rows) - 20, 0)

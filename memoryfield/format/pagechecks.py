@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memoryfield.advice import advice
 from memoryfield.format.dates import parse_date
 from memoryfield.format.findings import Finding, Level
 from memoryfield.format.frontmatter import BOM, Problem, read_frontmatter
@@ -107,14 +108,15 @@ def _bad_bytes(page: Page) -> Finding:
             page.raw.decode("utf-16")
         except UnicodeDecodeError:
             return Finding("error", page.filename, 1, "P10", "looks like UTF-16 but is damaged", "mend it by hand")
-        remedy = "plan_fixes() makes it UTF-8"
+        remedy = advice(python="plan_fixes() makes it UTF-8", command="validate --fix makes it UTF-8")
         return Finding("error", page.filename, 1, "P10", "the page is UTF-16, not UTF-8", remedy, fixable=True)
     try:
         page.raw.decode("utf-8")
     except UnicodeDecodeError as error:
         before = page.raw[: error.start].decode("latin-1")
         message = f"byte 0x{page.raw[error.start]:02x} is not valid UTF-8; the page is read without it and not edited"
-        remedy = "plan_fixes(reencode=True) reads the page as Windows-1252 or Latin-1; look at the diff"
+        how = advice(python="plan_fixes(reencode=True)", command="validate --fix --reencode")
+        remedy = f"{how} reads the page as Windows-1252 or Latin-1; look at the diff"
         return Finding("error", page.filename, 1 + line_of(before, len(before)), "P10", message, remedy)
     raise AssertionError("called for pages that are not UTF-8")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from memoryfield.advice import advice
 from memoryfield.errors import InvalidName, PageNotFound
 from memoryfield.format.files import is_temporary
 from memoryfield.format.findings import Finding, Findings, Level, shown_name
@@ -134,7 +135,8 @@ def _bad_name(filename: str, proposals: Mapping[str, str]) -> tuple[str, str]:
             message = str(error).rpartition(" cannot be a page name: ")[2].partition(". Try ")[0].removesuffix(".")
     message = f"no page, because of its name: {shown_name(message)}"
     if filename in proposals:
-        return message, f"rename it to {proposals[filename]}; plan_fixes() does"
+        how = advice(python="plan_fixes() does", command="validate --fix does")
+        return message, f"rename it to {proposals[filename]}; {how}"
     try:
         return message, f"rename it, for example to {slug(stem_of(filename), proposals.values())}{PAGE_SUFFIX}"
     except InvalidName:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 
+from memoryfield.advice import advice
 from memoryfield.errors import FrontmatterError, NotEditable, PageChanged, PageNotFound
 from memoryfield.format import edit as edits
 from memoryfield.format.arguments import check_keys, check_raw, check_section, check_sha256, check_texts
@@ -227,7 +228,8 @@ class PageVerbs(ABC):
 
 def _protect(name: str, verb: str, force: bool) -> None:
     if name in SPECIAL_NAMES and not force:
-        raise NotEditable(f"{name}{PAGE_SUFFIX} has a meaning of its own and is not {verb} without force=True")
+        how = advice(python="force=True", command="--force")
+        raise NotEditable(f"{name}{PAGE_SUFFIX} has a meaning of its own and is not {verb} without {how}")
 
 
 def _refuse_other_uuid(page: Page, incoming: Page) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.display import counted
 from memoryfield.errors import EmbeddingFailed, QueryError
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.index import schema, store
@@ -50,7 +51,7 @@ class Vectors:
     _memo: _Memo = field(default_factory=_Memo)
 
     def __repr__(self) -> str:
-        return f"<Vectors: {len(self.names):,} pages, {self.matrix.shape[1]} dimensions>"
+        return f"<Vectors: {counted(len(self.names), 'page')}, {self.matrix.shape[1]} dimensions>"
 
     def __len__(self) -> int:
         return len(self.names)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.display import counted
 from memoryfield.errors import QueryError
 from memoryfield.retrieve.bulk import Rankings
 from memoryfield.retrieve.embedding import embed_questions
@@ -162,7 +163,7 @@ def gate_from_probes(
     good = _nearest(target, answerable)
     threshold = float(np.quantile(good, 1.0 - keep, method="lower"))
     passed = float((_nearest(target, unanswerable) >= threshold).mean()) if len(unanswerable) else None
-    counts = f"{len(answerable):,} questions with an answer and {len(unanswerable):,} without"
+    counts = f"{counted(len(answerable), 'question')} with an answer and {len(unanswerable):,} without"
     return Gate(target, threshold, f"learned from {counts}", float((good >= threshold).mean()), passed)
 
 

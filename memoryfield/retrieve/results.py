@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from memoryfield.display import Marked, Table
+from memoryfield.display import Marked, Table, counted
 from memoryfield.format.markdown import headings
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class SearchResults(Sequence[Hit]):
 
     def _table(self) -> Table:
         how = self.retriever if self.model_code is None else f"{self.retriever}, {self.model_code}"
-        count = f"{len(self.hits)} {'page' if len(self.hits) == 1 else 'pages'}"
+        count = counted(len(self.hits), "page")
         several = len({hit.field for hit in self.hits}) > 1
         passages = any(hit.passage is not None for hit in self.hits)
         columns = ["rank", *(["field"] if several else []), "page", "title", "score", "snippet"]

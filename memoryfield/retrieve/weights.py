@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memoryfield.display import counted
 from memoryfield.errors import QueryError
 from memoryfield.retrieve.embedding import embed_questions
 from memoryfield.retrieve.hybrid import field_weight
@@ -97,7 +98,7 @@ def learned_weight(targets: Sequence[SearchTarget]) -> FusionWeight:
         return weights[0]
     sizes = [len(t.vectors.vectors()) if t.vectors is not None else 0 for t in targets]
     mean = sum(w.vector * n for w, n in zip(weights, sizes, strict=True)) / max(sum(sizes), 1)
-    return FusionWeight(mean if sum(sizes) else USUAL_WEIGHT.vector, f"the mean of {len(weights)} fields")
+    return FusionWeight(mean if sum(sizes) else USUAL_WEIGHT.vector, f"the mean of {counted(len(weights), 'field')}")
 
 
 def _of_field(target: SearchTarget) -> FusionWeight:
@@ -122,7 +123,8 @@ def _from_pages(target: SearchTarget, index: VectorIndex) -> FusionWeight:
         return USUAL_WEIGHT
     ratio, count = found
     cautious = (count * ratio + _COUNTS_AS * _USUAL_RATIO) / (count + _COUNTS_AS)
-    return FusionWeight(field_weight(cautious, index.recipe), f"learned from {count} sentences of the field", ratio)
+    why = f"learned from {counted(count, 'sentence')} of the field"
+    return FusionWeight(field_weight(cautious, index.recipe), why, ratio)
 
 
 def known_item_ratio(target: SearchTarget, items: Sequence[KnownItem]) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import FieldNotFound, PageNotFound, QueryError, ReadOnlyField, StoreRefused
 from memoryfield.format.names import PAGE_SUFFIX, page_name
 from memoryfield.format.page import Page
@@ -68,7 +68,7 @@ class PageVersions(tuple[PageVersion, ...]):
             )
             for v in self
         ]
-        return Table(f"{len(self)} versions", ("committed", "commit", "by", "message", "bytes"), rows)
+        return Table(counted(len(self), "version"), ("committed", "commit", "by", "message", "bytes"), rows)
 
 
 class GitStore:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple, Protocol
 
+from memoryfield.display import counted
 from memoryfield.errors import StoreRefused
 from memoryfield.format.names import is_page_filename, skip_reason
 from memoryfield.format.snapshot import LARGEST_PAGE, Skipped
@@ -52,7 +53,8 @@ class Listing:
     writes: bool | None = None
 
     def __repr__(self) -> str:
-        return f"<Listing: {len(self.pages)} pages, {len(self.others)} other files, {len(self.skipped)} skipped>"
+        held = f"{counted(len(self.pages), 'page')}, {counted(len(self.others), 'other file')}"
+        return f"<Listing: {held}, {len(self.skipped)} skipped>"
 
 
 class Fetched(NamedTuple):

@@ -16,7 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from memoryfield.display import Table
+from memoryfield.advice import advice
+from memoryfield.display import Table, counted
 from memoryfield.errors import FieldError, InvalidName, PageNotFound, QueryError, ReadOnlyField
 from memoryfield.format.changes import Change
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, new_page_name
@@ -130,9 +131,10 @@ class TransferPlan:
         told = ", ".join(f"{counts[act]} to {act}" for act in ("add", "update", "delete") if counts[act])
         heading = f"{self.verb} from {place_of(self.source)} to {place_of(self.target)}: {told or 'nothing to do'}"
         rows = [(move.act, move.name, move.reason) for move in self.moves[:_SHOWN]]
-        notes = [f"{self.same} pages are the same"]
+        notes = [f"{counted(self.same, 'page is', 'pages are')} the same"]
         if counts["conflict"]:
-            notes.append("conflicts are left as they are in both places; apply(take=[NAME]) takes the source's page")
+            how = advice(python="apply(take=[NAME])", command="--apply --take NAME")
+            notes.append(f"conflicts are left as they are in both places; {how} takes the source's page")
         return Table(
             heading, ("act", "page", "why"), rows, notes, widths={"why": 90}, more=max(0, len(self.moves) - 50)
         )

@@ -94,6 +94,7 @@ def layout_svg(layout: Layout, width: int, height: int) -> str:
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(page.get("title") or name, 80)}</title></circle>'
         for (x, y), name, page in zip(points, layout.names, layout.pages, strict=True)
     )
+    pages = counted(len(layout), "page")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mathjax_ignore" role="img" viewBox="0 0 {width} {height}"'
         f' aria-label="Map of {pages}" style="max-width:{width}px;width:100%;height:auto">'

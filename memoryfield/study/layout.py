@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryfield import places
+from memoryfield.advice import advice
 from memoryfield.display import Table, plain
 from memoryfield.errors import QueryError
 from memoryfield.study.placing import placed, row_digests
@@ -170,7 +171,8 @@ def layout(
     if method == "auto":
         method = "pca" if len(ordered) < FEWEST_FOR_UMAP else "umap"
     if method == "umap" and len(ordered) < 4:
-        raise QueryError(f"UMAP needs at least 4 pages and there are {len(ordered)}; use method='pca'")
+        how = advice(python="method='pca'", command="--method pca")
+        raise QueryError(f"UMAP needs at least 4 pages and there are {len(ordered)}; use {how}")
     parameters: dict[str, Any] = {}
     if method == "umap":
         n_neighbors = min(n_neighbors, len(ordered) - 1)

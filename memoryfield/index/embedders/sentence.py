@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from memoryfield.advice import advice
 from memoryfield.display import plain
 from memoryfield.errors import ModelNotReady
 from memoryfield.index.embedders.deadline import Deadline
@@ -153,7 +154,7 @@ def _check_installed() -> None:
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelNotReady(
             "the package sentence-transformers is not installed; pip install sentence-transformers, "
-            "or use an endpoint (backend='ollama' or 'endpoint') or model='hashing-1024'"
+            "or use an endpoint (backend ollama or endpoint) or the model hashing-1024"
         )
 
 
@@ -176,7 +177,11 @@ def _load(name: str, device: str | None, trust_remote_code: bool, *, local: bool
             if not trust_remote_code:
                 raise ModelNotReady(
                     f"{name} needs Python code that its author put beside the weights. "
-                    "Read that code first; then trust_remote_code=True runs it on this machine"
+                    "Read that code first; then "
+                    + advice(
+                        python="trust_remote_code=True runs it on this machine",
+                        command="an embedder made in Python with trust_remote_code=True runs it on this machine",
+                    )
                 ) from error
         # Only now: transformers' own code goes first, and asking for remote code makes offline loads of it fail.
         try:

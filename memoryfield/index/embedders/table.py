@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.index.embedders import hashing, static
 from memoryfield.index.embedders.folders import local_copy
 from memoryfield.index.embedders.hashing import MODEL_CODE as HASHING
@@ -78,7 +78,7 @@ class ModelTable(Sequence[ModelInfo]):
 
     def _table(self) -> Table:
         return Table(
-            f"{sum(row.ready for row in self._rows)} of {len(self._rows)} known models are ready",
+            f"{sum(row.ready for row in self._rows)} of {counted(len(self._rows), 'known model')} ready",
             ("model", "dimensions", "tokens", "licence", "ready", "where, or what to do"),
             [
                 (row.code, row.dimensions, row.max_tokens or "", row.licence, "yes" if row.ready else "no", row.note)
