@@ -74,8 +74,8 @@ docs: $(STAMP) ## build the documentation and the executed notebooks into build/
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 ifneq ($(NOTEBOOKS),)
 	@echo "==> docs: the notebooks, executed, into build/docs/notebooks"
-	PLOTLY_RENDERER=notebook $(BIN)/jupyter nbconvert --execute --to html --HTMLExporter.mathjax_url= \
-	  --HTMLExporter.require_js_url= --output-dir build/docs/notebooks $(NOTEBOOKS)
+	PLOTLY_RENDERER=notebook $(BIN)/jupyter nbconvert --execute --to html --template notebook_pages \
+	  --TemplateExporter.extra_template_basedirs=docs --output-dir build/docs/notebooks $(NOTEBOOKS)
 endif
 
 clean: ## delete the environment, caches and everything that was built (never a page)

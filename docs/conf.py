@@ -10,7 +10,7 @@ sys.path.insert(0, str(HERE))
 
 project = "memoryfield lab"
 author = "memoryfield lab contributors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_help"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_help", "notebook_links"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
@@ -24,5 +24,5 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 nitpicky = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "notebook_pages"]
 suppress_warnings = ["ref.python", "sphinx_autodoc_typehints"]

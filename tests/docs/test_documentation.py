@@ -10,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _BLOCK = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -39,25 +41,56 @@ def test_there_are_examples() -> None:
     assert len(WITH_EXAMPLES) >= 7
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation as ``make docs`` builds it, with the notebooks' pages; those are not executed here."""
+    base = tmp_path_factory.mktemp("documentation")
+    shutil.copytree(ROOT / "docs", base / "docs", ignore=shutil.ignore_patterns("_build"))
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(base / "docs")]
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").split("$(BIN)/jupyter nbconvert --execute ")[1]
+    options = recipe.split("--output-dir")[0].replace("\\\n", " ").split()  # the Makefile's own
+    notebooks = [sys.executable, "-m", "jupyter", "nbconvert", *options, "--output-dir", str(base / "out/notebooks")]
+    for command in ([*sphinx, str(base / "out")], [*notebooks, *map(str, NOTEBOOKS)]):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+        assert done.returncode == 0, done.stderr
+    return base / "out"
+
+
 @pytest.mark.slow
-def test_it_builds_offline_with_warnings_as_errors(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_build"))
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-    done = subprocess.run(
-        [*command, str(tmp_path / "docs"), str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    pages = list((tmp_path / "out").rglob("*.html"))
+def test_it_builds_offline_with_warnings_as_errors(built: Path) -> None:
+    pages = list(built.rglob("*.html"))
     assert len(pages) > 20
     for page in pages:
         fetched = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)', page.read_text(encoding="utf-8"))
         assert fetched == [], f"{page.name} asks for {fetched}"
-    verbs = (tmp_path / "out" / "reference" / "cli.html").read_text(encoding="utf-8")
+    verbs = (built / "reference" / "cli.html").read_text(encoding="utf-8")
     assert all(f'id="{verb}"' in verbs for verb in ("search", "merge", "evaluate", "serve", "mcp"))
+
+
+@pytest.mark.slow
+def test_every_link_in_the_build_leads_to_a_page_and_to_a_place_on_it(built: Path) -> None:
+    """Also the links to the executed notebooks, from one to the next, and back."""
+    targets = {page: set(re.findall(r'\bid="([^"]+)"', page.read_text("utf-8"))) for page in built.rglob("*.html")}
+    reached = set()
+    for page in targets:
+        for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', page.read_text(encoding="utf-8")):
+            if re.match(r"[a-z]+:", link):
+                continue
+            address, _, anchor = link.partition("#")
+            goal = (page.parent / address).resolve() if address else page
+            assert goal.is_file(), f"{page.name}: {link}"
+            assert not anchor or goal not in targets or anchor in targets[goal], f"{page.name}: {link}"
+            reached.add(goal)
+    assert {built / "notebooks" / f"{path.stem}.html" for path in NOTEBOOKS} <= reached
+
+
+@pytest.mark.slow
+def test_a_solution_is_closed_on_the_page_of_a_notebook(built: Path) -> None:
+    for path in NOTEBOOKS:
+        page = (built / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        solution = next(cell for cell in nbformat.read(path, 4).cells if "solution" in cell.metadata.get("tags", []))
+        (closed,) = re.findall(r'<details class="solution">(.*?)</details>', page, re.DOTALL)
+        assert f'id="cell-id={solution.id}"' in closed and page.count(f'id="cell-id={solution.id}"') == 1
 
 
 def test_every_command_that_is_named_exists() -> None:

@@ -24,6 +24,46 @@ def _read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def _solutions(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if "solution" in cell.metadata.get("tags", [])]
+
+
+def _assert_closed(notebook: nbformat.NotebookNode) -> None:
+    """A solution shows nothing before it is opened, and nothing after *Run All* either.
+
+    JupyterLab opens the output of every cell that it runs; only a closed heading above the cell stays closed.
+    """
+    solutions = _solutions(notebook)
+    assert solutions
+    for cell in solutions:
+        assert cell.metadata["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
+        assert "hide-cell" in cell.metadata["tags"]  # for Jupyter Book and its kin
+        heading, after = (notebook.cells[notebook.cells.index(cell) + step] for step in (-1, 1))
+        assert heading.source.startswith("## Solution\n") and heading.metadata["jp-MarkdownHeadingCollapsed"] is True
+        assert after.source.startswith("## "), "what follows is not closed with it"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_solution_is_closed_until_it_is_opened(path: Path) -> None:
+    _assert_closed(_read(path))
+
+
+def test_stripping_keeps_a_solution_closed(tmp_path: Path) -> None:
+    """What a commit stores of an executed notebook is without outputs, and its solutions stay closed."""
+    for path in NOTEBOOKS:
+        notebook = _read(path)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.execution_count, cell.metadata["execution"] = 1, {"iopub.execute_input": "2026-01-01T00:00:00Z"}
+                cell.outputs = [nbformat.v4.new_output("stream", text="seen")]
+        nbformat.write(notebook, tmp_path / path.name)
+    copies = sorted(tmp_path.glob("*.ipynb"))
+    subprocess.run([sys.executable, "-m", "nbstripout", *map(str, copies)], check=True, timeout=120)
+    for path, copy in zip(NOTEBOOKS, copies, strict=True):
+        _assert_closed(_read(copy))
+        assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 # the kernel's sockets are closed by the garbage collector of another thread
@@ -88,8 +128,7 @@ def test_a_notebook_says_what_it_takes_asks_before_it_tells_and_leads_on(path: P
     whole = "\n".join(texts)
     assert "rediction" in whole or "before you" in whole.lower(), "a prediction comes before the answer"
     assert "## Exercise" in whole
-    solutions = [cell for cell in code if "solution" in cell.metadata.get("tags", [])]
-    assert solutions and all(cell.metadata["jupyter"]["source_hidden"] for cell in solutions)
+    solutions = _solutions(notebook)
     assert sum(cell.source.count("assert ") for cell in code) >= 5, "claims of the text are assertions"
     assert all(not cell.get("outputs") for cell in code), "stored without outputs"
     links = re.findall(r"\]\(([^)]+\.ipynb)\)", texts[-1])
