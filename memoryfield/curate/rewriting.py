@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoryfield.errors import ModelError, QueryError, RewritingFailed
-from memoryfield.index.embedders.transport import Endpoint
+from memoryfield.errors import RewritingFailed
+from memoryfield.index.chat import ChatEndpoint, ChatFailed
 
 PROMPT = (
     "You get a Markdown page that was merged from several pages on one subject. Improve its order and wording. Keep "
@@ -27,29 +27,15 @@ def openai_rewriter(
         timeout: Seconds for one answer.
 
     Raises:
-        QueryError: The address is none.
+        QueryError: The address is none, or the model has no name.
     """
-    address = url.rstrip("/")
-    if not address.endswith("/chat/completions"):
-        address += "/chat/completions"
-    try:
-        endpoint = Endpoint(address, key, timeout)
-    except QueryError as error:
-        raise QueryError(_about_rewriting(str(error))) from None
+    endpoint = ChatEndpoint(url, model, key, timeout=timeout)
 
     def rewrite(text: str) -> str:
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         try:
-            answer = endpoint.ask({"model": model, "messages": messages, "temperature": 0})
-        except ModelError as error:
-            raise RewritingFailed(f"the text was not rewritten: {_about_rewriting(str(error))}") from error
-        try:
-            content = answer["choices"][0]["message"]["content"]
-        except (KeyError, IndexError, TypeError):
-            content = None
-        if not isinstance(content, str) or not content.strip():
-            raise RewritingFailed(f"{endpoint.shown} answered without a text in choices[0].message.content")
-        return _unfenced(content)
+            return _unfenced(endpoint.ask(text, told=prompt))
+        except ChatFailed as error:
+            raise RewritingFailed(f"the text was not rewritten: {error}") from error
 
     return rewrite
 
@@ -60,10 +46,3 @@ def _unfenced(text: str) -> str:
     if len(rows) > 2 and rows[0].strip() in ("```", "```markdown", "```md") and rows[-1].strip() == "```":
         return "\n".join(rows[1:-1]) + "\n"
     return text.strip("\n") + "\n"
-
-
-def _about_rewriting(message: str) -> str:
-    message = message.replace("embeddings server", "rewriting server")
-    return message.replace("is MEMORYFIELD_EMBEDDINGS_KEY right?", "is the key right?").replace(
-        "use MEMORYFIELD_EMBEDDINGS_KEY", "give the key as key="
-    )

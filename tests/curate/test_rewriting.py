@@ -65,5 +65,5 @@ def test_the_key_is_in_no_message(server: tuple[str, dict[str, Any]]) -> None:
         rewrite("x")
     assert "s3cret" not in str(caught.value) and "401" in str(caught.value) and "EMBEDDINGS" not in str(caught.value)
     assert "s3cret" not in repr(rewrite)
-    with pytest.raises(QueryError, match="rewriting server"):
+    with pytest.raises(QueryError, match="chat server"):
         openai_rewriter("ftp://example.org", "m")

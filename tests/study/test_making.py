@@ -234,7 +234,7 @@ def test_a_server_that_fails_says_so(field: PageDirectory, server: ChatServer) -
     with pytest.raises(AskingFailed, match="without a text"):
         probes.write(field, probes.openai_asker(server.url, "m"))
     server.status = 401
-    with pytest.raises(AskingFailed, match="is the key right") as caught:
+    with pytest.raises(AskingFailed, match="is the argument key right") as caught:
         probes.write(field, probes.openai_asker(server.url, "m", key="secret-key"))
     assert "secret-key" not in str(caught.value) and "EMBEDDINGS" not in str(caught.value)
     assert isinstance(caught.value, MemoryfieldError)

@@ -60,26 +60,30 @@ class Endpoint:
         url: http or https, without user name and password.
         key: Sent as a bearer token; shown nowhere.
         timeout: Seconds for one request, all of it but the system's look-up of the host's name.
+        kind: What the server is called in messages.
+        key_name: Where the user gives the key, for messages.
     """
 
     url: str
     key: str = field(default="", repr=False)
     timeout: float = 300.0
+    kind: str = "embeddings server"
+    key_name: str = "MEMORYFIELD_EMBEDDINGS_KEY"
 
     def __post_init__(self) -> None:
         try:
             parts = urllib.parse.urlsplit(self.url)
             port, host = parts.port, parts.hostname
         except ValueError:
-            raise QueryError("the address of the embeddings server cannot be read as a URL") from None
+            raise QueryError(f"the address of the {self.kind} cannot be read as a URL") from None
         if parts.scheme not in ("http", "https") or not host or port == 0:
-            raise QueryError(f"an embeddings server has an http:// or https:// address, not {parts.scheme!r}")
+            raise QueryError(f"the address of the {self.kind} begins with http:// or https://, not {parts.scheme!r}")
         if "@" in parts.netloc:
-            raise QueryError("user name and password do not belong into the address; use MEMORYFIELD_EMBEDDINGS_KEY")
+            raise QueryError(f"user name and password do not belong into the address; use {self.key_name}")
         if any(character.isspace() or ord(character) < 33 for character in self.url):
-            raise QueryError("the address of the embeddings server holds blanks or control characters")
+            raise QueryError(f"the address of the {self.kind} holds blanks or control characters")
         if any(character < " " or character > "~" for character in self.key):
-            raise QueryError("the key for the embeddings server holds characters that no HTTP header may have")
+            raise QueryError(f"the key for the {self.kind} holds characters that no HTTP header may have")
 
     @property
     def shown(self) -> str:
@@ -182,8 +186,8 @@ class Endpoint:
         if 300 <= error.code < 400:
             said = "it points to another address, which is not followed; give that address itself"
         advice = {
-            401: " (is MEMORYFIELD_EMBEDDINGS_KEY right?)",
-            403: " (is MEMORYFIELD_EMBEDDINGS_KEY right?)",
+            401: f" (is {self.key_name} right?)",
+            403: f" (is {self.key_name} right?)",
             404: " (is the address complete, and the model there?)",
         }.get(error.code, "")
         after = str(error.headers.get("Retry-After", "")) if error.headers else ""
