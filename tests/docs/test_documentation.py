@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -113,3 +114,26 @@ def test_every_link_between_pages_leads_somewhere() -> None:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text):
             if path.name != "cli.md":
                 assert (path.parent / target).exists() or target.endswith("cli.md"), f"{path.name}: {target}"
+
+
+def _known_rules() -> list[str]:
+    lines = (ROOT / "tests" / "rules.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if re.match(r"[A-Z]\d", line)]
+
+
+def test_every_rule_has_a_place_of_its_own_in_the_documentation() -> None:
+    """So that ``#p8`` leads to what P8 means; the glossary says where."""
+    text = (ROOT / "docs" / "explanation" / "format.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^### (\S+)\n\n(.+?)(?=\n### |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert list(parts) == _known_rules()
+    assert all(part.startswith("**") for part in parts.values()), "each begins with what it is about"
+    assert "format.md#the-rules-by-their-ids" in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+
+
+def test_no_other_rule_is_ever_printed() -> None:
+    printed = set()
+    for path in (ROOT / "memoryfield").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                printed |= {node.value} & {f"{letter}{number}" for letter in "PXAH" for number in range(1, 30)}
+    assert {"P1", "P8", "P10", "X8"} <= printed <= set(_known_rules())
