@@ -1,27 +1,34 @@
-"""Syncs that need no model: nothing changed in 10,000 pages, and the first index of 1,000 with an embedder for free."""
+"""Syncs that need no model: nothing changed in 10,000 pages, the first index of 1,000 with an embedder for free, and
+500 pages from a web server and from a bucket on loopback.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import http.client
 import json
 import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import yaml
 from material import FreeEmbedder, unstructured, workspace, write_pages
-from measure import Results, Side, arguments, cpu, take_turns, wall
+from measure import Results, Rounds, Side, arguments, cpu, take_turns, wall
 from peers import MF, TOOL, Peer, PeerMissing, start
 
 from memoryfield.format.pages import PageDirectory
 from memoryfield.index.vectors import VectorIndex
+from memoryfield.places import cache_directory
+from memoryfield.stores.opening import open_store
+from memoryfield.stores.pages import StorePages
 
 # What is to be reached was said in times of one machine. Elsewhere the same is asked as a ratio: 8 µs a page where the
 # plain loop takes 6.2, and 100 ms for 1,000 pages where the peers take so much.
@@ -31,6 +38,7 @@ FIRST_INDEX = {
     MF.name: (0.163, " (100 ms where it takes 613)"),
 }
 RACY_SECONDS = 3.2
+PAGES_A_TRIP = 16  # promised: 3 times the time of reading the pages locally, and a round trip for so many pages
 
 
 def plain_loop(directory: Path) -> None:
@@ -185,6 +193,73 @@ def first_index(results: Results, place: Path, count: int, rounds: int) -> None:
         results.compare(what, seen, name, name, at_most=at_most, meaning=meaning)
 
 
+@contextlib.contextmanager
+def running(*words: str | Path) -> Iterator[int]:
+    """Run a server as a process of its own and yield its port, the last number of the first line that it prints."""
+    environment = {**os.environ, "MEMORYFIELD_MODEL": "hashing-1024"}
+    command = [sys.executable, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        try:
+            assert server.stdout is not None
+            yield int(re.findall(r"(?:127\.0\.0\.1:|^)(\d+)", server.stdout.readline())[0])
+        finally:
+            server.terminate()
+
+
+def elsewhere(results: Results, place: Path, count: int, rounds: int) -> None:
+    """Add the rows of a first sync, and of one with nothing changed, over HTTP and S3."""
+    directory = write_pages(place / "elsewhere", count)
+    first = min(path.name for path in directory.glob("*.md"))
+    bucket = Path(__file__).with_name("bucket_worker.py")
+    keys = {"region": "us-east-1", "access_key_id": "bench", "secret_access_key": "bench"}
+
+    def locally() -> None:
+        pages = PageDirectory(directory)
+        pages.snapshot()
+        if sum(1 for page in pages.pages() if page.raw) != count:
+            raise RuntimeError("not every page was read")
+
+    def compare(what: str, address: str, port: int, page: str, **options: str) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+        def trip() -> None:
+            connection.request("GET", page)
+            connection.getresponse().read()
+
+        def ours() -> None:
+            shutil.rmtree(cache_directory() / "stores", ignore_errors=True)
+            pages = StorePages(open_store(address, **options))
+            pages.refresh()
+            if sum(1 for found in pages.pages() if found.raw) != count:
+                raise RuntimeError("not every page came")
+            pages.close()
+
+        kept = StorePages(open_store(address, **options))
+        seen = take_turns(
+            rounds,
+            locally=wall(locally),
+            trip=wall(trip, 20),
+            ours=wall(ours),
+            listing=wall(kept.store.list),
+            again=wall(kept.refresh),
+        )
+        trips = -(-count // PAGES_A_TRIP)
+        turns = zip(seen.seconds["locally"], seen.seconds["trip"], strict=True)
+        both = Rounds({**seen.seconds, "allowed": [3 * read + trips * trip for read, trip in turns]})
+        allowed = f"3 times reading them locally and {trips} round trips"
+        results.compare(f"{count} pages from {what}, first sync, clock", both, "allowed", allowed, at_most=1)
+        results.compare("the same", both, "locally", "reading them locally")
+        results.compare("the same, nothing changed", both, "listing", "its listing alone", ours="again")
+
+    with running("-m", "memoryfield.cli", "serve", directory, "--port", "0") as port:
+        compare("a web server", f"http://127.0.0.1:{port}", port, f"/{first}")
+    for seconds in (0.0, 0.01):
+        with running(bucket, directory, str(seconds)) as port:
+            what = f"a bucket that answers after {seconds * 1000:.0f} ms" if seconds else "a bucket"
+            endpoint = f"http://127.0.0.1:{port}"
+            compare(what, "s3://bench/field", port, f"/bench/field/{first}", endpoint=endpoint, **keys)
+
+
 def main() -> None:
     """Print the table."""
     options = arguments(__doc__ or "")
@@ -192,6 +267,7 @@ def main() -> None:
     with workspace() as place:
         nothing_changed(results, place, 1000 if options.quick else 10_000, 5 if options.quick else 9)
         first_index(results, place, 200 if options.quick else 1000, 3 if options.quick else 7)
+        elsewhere(results, place, 500, 5 if options.quick else 9)
     results.print()
 
 

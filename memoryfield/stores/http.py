@@ -1,15 +1,17 @@
 """A field on a web server: the specification's routes, at the root or below a field's name (FORMAT H).
 
-What a server of ours lists (``listing.json``) is read page by page or as one archive; of any other server the archive
-is the listing. Who answers is trusted in nothing: other hosts are not followed to, HTML is no page, sizes are capped.
+What a server of ours lists (``listing.json``) is read many pages at a time; of any other server the archive is the
+listing. Who answers is trusted in nothing: other hosts are not followed to, HTML is no page, sizes are capped.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import weakref
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import BinaryIO
 
 from memoryfield.errors import (
@@ -26,9 +28,11 @@ from memoryfield.errors import (
 from memoryfield.format.snapshot import LARGEST_PAGE
 from memoryfield.stores.httpcalls import Answer, Caller, place_of
 from memoryfield.stores.protocol import Fetched, Listed, Listing, sorted_out
-from memoryfield.stores.reading import archived_pages, digest_tag, is_digest_tag
+from memoryfield.stores.reading import archived_pages, at_once, digest_tag, is_digest_tag
 
 CONCURRENT = 8
+_MOST_TOGETHER = 64  # pages that are asked for in one request, where the server sends several
+_LARGEST_PART = 32 * 2**20  # bytes of such an answer
 _LARGEST_LISTING = 32 * 2**20  # bytes
 _LARGEST_ARCHIVE = 4 * 2**30
 _SENT_TYPE = "text/markdown; charset=utf-8"
@@ -54,6 +58,7 @@ class HttpStore:
         self._calls = Caller(self.place, auth, token, timeout, tries)
         self._archive: _Archive | None = None
         self._lists: bool | None = None  # whether the server has a listing; None before it was asked
+        self._together = 0  # how many pages it sends in one answer
 
     read_only = False
 
@@ -67,7 +72,8 @@ class HttpStore:
             found = None if answer is None else _listing(answer, self.place)
             if found is not None:
                 self._lists = True
-                return found
+                listing, self._together = found
+                return listing
             if self._lists:
                 raise StoreRefused(f"{self.place} had a listing and has none now; nothing was changed")
         archive = self._newest_archive()
@@ -83,24 +89,41 @@ class HttpStore:
             yield from archive.read(held)
             got = {item.filename for item in held}
             left = [item for item in left if item.filename not in got]
-        if len(left) <= 1:
-            yield from map(self._read, left)
-            return
-        pool = ThreadPoolExecutor(min(CONCURRENT, len(left)), thread_name_prefix="memoryfield-http")
-        waiting: dict[Future[Fetched], None] = {}
+        if self._together > 1 and len(left) > 1:
+            # no larger than that all threads have something to do
+            size = min(self._together, max(2, -(-len(left) // CONCURRENT)))
+            parts = [left[start : start + size] for start in range(0, len(left), size)]
+            yield from chain.from_iterable(at_once(self._read_together, parts, CONCURRENT // 2))
+        else:
+            yield from at_once(self._read, left, CONCURRENT)
+
+    def _read_together(self, wanted: Sequence[Listed]) -> Sequence[Fetched]:
+        """Read several pages in one request; what a server leaves out of its answer is read by itself."""
+        asked = {item.filename: item for item in wanted}
+        query = {"names": ",".join(asked)}
+        answer = self._calls.get("pages.json", largest=_LARGEST_PART, missing=(400, 404, 405, 410, 414), query=query)
+        if answer is None:
+            self._together = 0
+            return [self._read(item) for item in wanted]
+        _refuse_html(answer, f"{self.place}pages.json")
         try:
-            for item in left:
-                waiting[pool.submit(self._read, item)] = None
-                if len(waiting) >= 4 * CONCURRENT:
-                    first = next(iter(waiting))
-                    del waiting[first]
-                    yield first.result()
-            while waiting:
-                first = next(iter(waiting))
-                del waiting[first]
-                yield first.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            told = json.loads(answer.body)
+            left = {str(name) for name in told["left"]}
+            rows = [(row["filename"], row["tag"], row["modified_ns"], row["base64"]) for row in told["pages"]]
+            pages = [(str(name), tag, at, base64.b64decode(text, validate=True)) for name, tag, at, text in rows]
+        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+            raise StoreRefused(f"{self.place}pages.json: the answer cannot be read") from None
+        found: dict[str, Fetched] = {}
+        for filename, tag, at, raw in pages:
+            if filename not in asked or len(raw) > LARGEST_PAGE or not isinstance(at, int):
+                raise StoreRefused(f"{self.place}pages.json sends what was not asked for")
+            if tag != digest_tag(raw):
+                raise StoreRefused(f"{self.place}{filename} does not have the sha256 that its tag promises")
+            found[filename] = Fetched(filename, raw, tag, at or asked[filename].modified_ns)
+        for filename, item in asked.items():
+            if filename not in found:
+                found[filename] = self._read(item) if filename in left else Fetched(filename, None, "")
+        return tuple(found.values())
 
     def _read(self, item: Listed) -> Fetched:
         largest = LARGEST_PAGE if item.filename.endswith(".md") else (item.size or LARGEST_PAGE)
@@ -164,8 +187,8 @@ class HttpStore:
 
     def open_zip(self) -> BinaryIO | None:
         """Return the archive in a temporary file."""
-        if self._lists is False:
-            return None  # the listing was made of it
+        if self._lists is False or self._together > 1:
+            return None  # the listing was made of it; or there is a cheaper way
         answer = self._calls.get_file("memoryfield.zip", _LARGEST_ARCHIVE, missing=(401, 403, 404, 405, 410))
         return None if answer is None else answer[1]
 
@@ -226,21 +249,22 @@ class _Archive:
                     yield Fetched(filename, raw, digest_tag(raw), moment)
 
 
-def _listing(answer: Answer, place: str) -> Listing | None:
-    """Return the listing that a server of ours sends; None for anything else."""
+def _listing(answer: Answer, place: str) -> tuple[Listing, int] | None:
+    """Return the listing that a server of ours sends, and how many pages it sends together; None for anything else."""
     if not answer.kind.startswith("application/json"):
         return None
     try:
         told = json.loads(answer.body)
         rows = told["pages"]
-        writes = told.get("writes")
+        writes, together = told.get("writes"), told.get("together")
         entries = [
             Listed(str(row["filename"]), str(row["tag"]), int(row["size"]), int(row.get("modified_ns", 0)))
             for row in rows
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
-    return sorted_out(entries, place, writes if isinstance(writes, bool) else None)
+    listing = sorted_out(entries, place, writes if isinstance(writes, bool) else None)
+    return listing, min(together, _MOST_TOGETHER) if type(together) is int else 0
 
 
 def _refuse_html(answer: Answer, address: str) -> None:

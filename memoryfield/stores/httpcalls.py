@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 from memoryfield.errors import QueryError, StoreRefused, StoreUnreachable
 
@@ -77,7 +77,9 @@ class Caller:
     def __repr__(self) -> str:
         return f"<Caller {self.place!r}>"
 
-    def get(self, path: str, *, largest: int, missing: tuple[int, ...] = ()) -> Answer | None:
+    def get(
+        self, path: str, *, largest: int, missing: tuple[int, ...] = (), query: Mapping[str, str] | None = None
+    ) -> Answer | None:
         """Return an answer; None for a status in *missing*.
 
         Raises:
@@ -88,7 +90,7 @@ class Caller:
             body = b"".join(self._pieces(response, largest, path))
             return _answer(response, body)
 
-        return self._reading(path, missing, {}, read)
+        return self._reading(path, missing, {}, read, query)
 
     def get_file(
         self, path: str, largest: int, *, missing: tuple[int, ...] = (), have: str | None = None
@@ -130,11 +132,12 @@ class Caller:
         missing: tuple[int, ...],
         headers: Mapping[str, str],
         read: Callable[[httpx.Response], Result],
+        query: Mapping[str, str] | None = None,
     ) -> Result | None:
         """Make a reading request until there is an answer that can be used, or the tries are used up."""
         for turn in range(1, self.tries + 1):
             try:
-                return self._once(path, missing, headers, read)
+                return self._once(path, missing, headers, read, query)
             except _Again as error:
                 if turn == self.tries:
                     tried = f" (tried {turn} times)" if turn > 1 else ""
@@ -148,8 +151,11 @@ class Caller:
         missing: tuple[int, ...],
         headers: Mapping[str, str],
         read: Callable[[httpx.Response], Result],
+        query: Mapping[str, str] | None = None,
     ) -> Result | None:
         client, url = self._connected(), self._url(path)
+        if query:
+            url = f"{url}?{urlencode(query, safe=',')}"
         for _ in range(_MOST_REDIRECTS + 1):
             try:
                 with self._errors(path), client.stream("GET", url, headers=dict(headers)) as response:

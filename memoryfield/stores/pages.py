@@ -129,10 +129,12 @@ class StorePages(PageVerbs):
         skipped = set(listing.skipped)
         batch: list[Fetched] = []
         waiting = 0
+        gone: list[str] = []
         try:
             for fetched in read_wanted(self.store, missing, len(listing.pages)):
                 item = missing.pop(fetched.filename)
                 if fetched.raw is None:
+                    gone.append(fetched.filename)
                     continue
                 if len(fetched.raw) > LARGEST_PAGE:
                     skipped.add(Skipped(fetched.filename, f"larger than {LARGEST_PAGE // 2**20} MiB"))
@@ -149,6 +151,9 @@ class StorePages(PageVerbs):
         finally:
             if batch:
                 self._copy.keep(batch)
+        if gone:  # deleted in this moment; or the listing is not true
+            listed = self.store.list().pages
+            missing |= {filename: listed[filename] for filename in gone if filename in listed}
         if missing:
             raise StoreRefused(f"{self.place} lists {min(missing)} but does not hand it over; nothing was changed")
         ordered = dict(sorted(rows.items(), key=lambda item: item[0][:-3]))

@@ -1,12 +1,14 @@
-"""Reading many pages of a store: out of one archive where that is offered and most are needed, else one by one."""
+"""Reading many pages of a store: from one archive where that is offered and most are needed, else several at a time."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO, TypeVar
 
 from memoryfield.errors import ArchiveError, StoreError
 from memoryfield.format.names import is_page_filename
@@ -15,6 +17,9 @@ from memoryfield.stores.protocol import Fetched, Listed, Store
 
 _MANY = 32  # pages; below that an archive costs the store more than it saves
 _DIGEST_TAG = re.compile(r'"[0-9a-f]{64}"')
+
+Asked = TypeVar("Asked")
+Got = TypeVar("Got")
 
 
 def digest_tag(raw: bytes) -> str:
@@ -52,6 +57,27 @@ def read_wanted(store: Store, wanted: Mapping[str, Listed], total: int) -> Itera
     for fetched in store.read_many(list(asked.values())):
         if left.pop(fetched.filename, None) is not None:
             yield fetched
+
+
+def at_once(work: Callable[[Asked], Got], items: Sequence[Asked], most: int) -> Iterator[Got]:
+    """Yield what *work* makes of each item, in their order, with up to *most* under way and little held.
+
+    An error, or a caller that stops, ends the rest: what waits is not begun.
+    """
+    if len(items) <= 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(min(most, len(items)), thread_name_prefix="memoryfield-store")
+    waiting: deque[Future[Got]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= 4 * most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def archived_pages(archive: BinaryIO, name: str) -> Iterator[tuple[str, bytes, int]]:

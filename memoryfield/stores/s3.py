@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -25,11 +24,12 @@ from memoryfield.errors import (
 )
 from memoryfield.format.snapshot import LARGEST_PAGE
 from memoryfield.stores.protocol import Fetched, Listed, Listing, sorted_out
+from memoryfield.stores.reading import at_once
 
 if TYPE_CHECKING:
     from obstore.store import S3Store as Bucket
 
-CONCURRENT = 16
+CONCURRENT = 32
 _PART = 1000  # entries; what S3 gives at a time
 
 
@@ -97,13 +97,7 @@ class S3Store:
 
     def read_many(self, wanted: Sequence[Listed]) -> Iterator[Fetched]:
         """Yield objects as they are now, several at a time."""
-        if len(wanted) <= 1:
-            yield from map(self._read, wanted)
-            return
-        with ThreadPoolExecutor(min(CONCURRENT, len(wanted)), thread_name_prefix="memoryfield-s3") as pool:
-            # in parts, so that little is held at once and an error ends it soon
-            for start in range(0, len(wanted), 4 * CONCURRENT):
-                yield from pool.map(self._read, wanted[start : start + 4 * CONCURRENT])
+        return at_once(self._read, wanted, CONCURRENT)
 
     def _read(self, item: Listed) -> Fetched:
         import obstore

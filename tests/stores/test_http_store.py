@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from importlib.util import module_from_spec, spec_from_file_location
@@ -30,6 +31,7 @@ from memoryfield.errors import (
     StoreUnreachable,
 )
 from memoryfield.format.directory import PageDirectory
+from memoryfield.format.snapshot import LARGEST_PAGE
 from memoryfield.serve.policy import Policy
 from memoryfield.stores.http import HttpStore
 from memoryfield.stores.opening import open_store
@@ -130,11 +132,12 @@ def test_a_token(home: mf.MemoryField) -> None:
         HttpStore(f"http://ann:{token}@{host}", token=token)
 
 
-def test_many_pages_come_as_one_archive_and_no_change_costs_one_listing(tmp_path: Path) -> None:
+def test_many_pages_come_in_few_answers_and_no_change_costs_one_listing(tmp_path: Path) -> None:
     place = tmp_path / "many"
     place.mkdir()
-    for i in range(120):
+    for i in range(1, 120):
         (place / f"page-{i}.md").write_text(f"# Page {i}\n\nText of page {i}.\n")
+    (place / "page-0.md").write_bytes(b"caf\xe9, not UTF-8\n")
     asked: list[str] = []
     with _serving().running({"many": mf.open_field(place)}, Policy(per_second=10_000)) as server:
         store = HttpStore(f"http://127.0.0.1:{server.port}/many")
@@ -142,7 +145,8 @@ def test_many_pages_come_as_one_archive_and_no_change_costs_one_listing(tmp_path
         store._calls._once = lambda path, *rest: asked.append(path) or once(path, *rest)  # type: ignore[method-assign]
         pages = StorePages(store)
         assert pages.snapshot().entries.keys() == PageDirectory(place).snapshot().entries.keys()
-        assert asked == ["listing.json", "memoryfield.zip"]
+        assert asked == ["listing.json", *["pages.json"] * 8]
+        assert pages.read("page-0").raw == b"caf\xe9, not UTF-8\n"
         asked.clear()
         pages.snapshot()
         assert asked == ["listing.json"]
@@ -163,6 +167,7 @@ class Wicked:
     bend: Callable[[Any, str], bool] = lambda handler, path: False
     requests: list[str] = field(default_factory=list)
     port: int = 0
+    together: int = 0
 
     @property
     def address(self) -> str:
@@ -173,7 +178,7 @@ class Wicked:
             {"filename": n, "tag": f'"{hashlib.sha256(raw).hexdigest()}"', "size": len(raw), "modified_ns": 0}
             for n, raw in self.files.items()
         ]
-        return json.dumps({"pages": rows}).encode()
+        return json.dumps({"pages": rows, "together": self.together}).encode()
 
 
 class _Bent(BaseHTTPRequestHandler):
@@ -371,6 +376,70 @@ def archive(files: dict[str, bytes]) -> bytes:
         for name, raw in files.items():
             packed.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), raw)
     return out.getvalue()
+
+
+def test_many_pages_come_as_one_archive_where_that_is_offered(wicked: Wicked) -> None:
+    wicked.files = {f"page-{i}.md": b"text %d\n" % i for i in range(40)}
+    wicked.bend = lambda h, path: path == "memoryfield.zip" and (h.say(200, archive(wicked.files)), True)[1]
+    assert len(StorePages(HttpStore(wicked.address)).names()) == 40
+    assert wicked.requests == ["GET /memory/listing.json", "GET /memory/memoryfield.zip"]
+
+
+def together(files: dict[str, bytes], left: Sequence[str] = (), **bent: Any) -> bytes:
+    """An answer with several pages."""
+    rows = [
+        {"filename": n, "tag": digest_tag(raw), "modified_ns": 0, "base64": base64.b64encode(raw).decode(), **bent}
+        for n, raw in files.items()
+    ]
+    return json.dumps({"pages": rows, "left": list(left)}).encode()
+
+
+@pytest.mark.parametrize("answered", ["all", "some", "none", "no such route"])
+def test_what_is_left_out_of_an_answer_with_several_pages_is_read_alone(wicked: Wicked, answered: str) -> None:
+    wicked.together = 64
+    told = {
+        "all": together(wicked.files),
+        "some": together({"tea.md": TEA}, ["dock.md"]),
+        "none": together({}, ["dock.md", "tea.md", "strange.md"]),
+        "no such route": b"",
+    }[answered]
+
+    def bend(handler: Any, path: str) -> bool:
+        if path.startswith("pages.json"):
+            handler.say(200 if told else 404, told, "application/json")
+        return path.startswith("pages.json")
+
+    wicked.bend = bend
+    pages = StorePages(HttpStore(wicked.address))
+    assert {page.filename: page.raw for page in pages.pages()} == wicked.files
+    alone = {"all": 0, "some": 1}.get(answered, 2)
+    assert sum("?" not in line for line in wicked.requests[1:]) == alone
+    assert "names=dock.md,tea.md" in wicked.requests[1]
+
+
+SEVERAL: dict[str, tuple[bytes, str]] = {
+    "nonsense": (b"nonsense", "cannot be read"),
+    "deep": (b"[" * 100_000, "cannot be read"),
+    "no base64": (together({"tea.md": TEA}, base64="%%%"), "cannot be read"),
+    "no text": (together({"tea.md": TEA}, base64=7), "cannot be read"),
+    "another page": (together({"../tea.md": TEA}), "not asked for"),
+    "a strange time": (together({"tea.md": TEA}, modified_ns="now"), "not asked for"),
+    "another tag": (together({"tea.md": TEA}, tag='"' + "a" * 64 + '"'), "does not have the sha256"),
+    "too large": (together({"tea.md": b"x" * (LARGEST_PAGE + 1)}), "not asked for"),
+}
+
+
+@pytest.mark.parametrize("fault", SEVERAL)
+def test_a_fault_of_an_answer_with_several_pages(wicked: Wicked, fault: str) -> None:
+    body, words = SEVERAL[fault]
+    pages = StorePages(HttpStore(wicked.address, tries=1))
+    before = pages.snapshot()
+    wicked.together = 64
+    wicked.files = {"tea.md": b"newer tea\n", "dock.md": b"deeper\n"}
+    wicked.bend = lambda h, path: path.startswith("pages.json") and (h.say(200, body, "application/json"), True)[1]
+    with pytest.raises(StoreRefused, match=words):
+        pages.refresh()
+    assert pages.snapshot().entries == before.entries and pages.read("tea").raw == TEA
 
 
 @pytest.mark.parametrize("where", ["memoryfield.zip", "/memory.memoryfield.zip"])

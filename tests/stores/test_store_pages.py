@@ -191,6 +191,19 @@ def test_a_store_that_keeps_promises_badly(pages: StorePages, memory: Any) -> No
     assert pages.names() == ["dock", "tea"]
 
 
+def test_a_page_that_goes_during_a_sync_is_gone_and_one_that_is_still_listed_is_refused(
+    pages: StorePages, memory: Any
+) -> None:
+    pages.snapshot()
+    memory.files.update({"pier.md": b"x\n", "coal.md": b"y\n"})
+    listing = memory.list()
+    memory.before = lambda call: call == "read coal.md" and memory.files.pop("coal.md")
+    assert list(pages.snapshot().entries) == ["dock.md", "pier.md", "tea.md"]
+    memory.list = lambda: listing
+    with pytest.raises(StoreRefused, match=r"lists coal\.md but does not hand it over"):
+        pages.refresh()
+
+
 def test_hostile_listings() -> None:
     names = [
         "../../etc/passwd.md",
