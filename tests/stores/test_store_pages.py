@@ -197,7 +197,7 @@ def test_a_page_that_goes_during_a_sync_is_gone_and_one_that_is_still_listed_is_
     pages.snapshot()
     memory.files.update({"pier.md": b"x\n", "coal.md": b"y\n"})
     listing = memory.list()
-    memory.before = lambda call: call == "read coal.md" and memory.files.pop("coal.md")
+    memory.before = lambda call: call == "read coal.md" and memory.files.pop("coal.md", None)
     assert list(pages.snapshot().entries) == ["dock.md", "pier.md", "tea.md"]
     memory.list = lambda: listing
     with pytest.raises(StoreRefused, match=r"lists coal\.md but does not hand it over"):
