@@ -317,7 +317,8 @@ class FieldIndexes(FieldPages):
             if target.vectors is not None:
                 target.vectors.sync(verify=False, progress=report)
         if target.keywords is not None and retriever != "vector":
-            target.keywords.sync(verify=False)
+            seen = None if target.vectors is None else target.vectors.snapshot
+            target.keywords.sync(verify=False, snapshot=seen)  # one look at the disk is enough for both
         return target
 
     def near_duplicates(

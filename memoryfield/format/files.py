@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -184,6 +185,12 @@ class Folder:
     def status(self, filename: str) -> os.stat_result:
         """Return the stat data of a name itself, not of what a link points to."""
         return os.stat(self._place(filename), dir_fd=self.descriptor, follow_symlinks=False)
+
+    def asker(self) -> Callable[[str], os.stat_result]:
+        """Return ``status`` for many names; see ``opener``."""
+        if self.descriptor is None:
+            return self.status
+        return functools.partial(os.stat, dir_fd=self.descriptor, follow_symlinks=False)
 
     def is_there(self, filename: str) -> bool:
         """Say whether anything of that name stands in the directory."""

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memoryfield.display import counted
 from memoryfield.format.dates import clamped_ns
 from memoryfield.format.files import READ_BLOCK, READ_FLAGS, Folder, Unreadable, kind, read_all, refusal
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, skip_reason
@@ -72,7 +73,7 @@ class Snapshot:
     taken_ns: int = 0
 
     def __repr__(self) -> str:
-        return f"<Snapshot: {len(self.entries)} pages, {len(self.skipped)} skipped>"
+        return f"<Snapshot: {counted(len(self.entries), 'page')}, {len(self.skipped)} skipped>"
 
 
 def by_name(filenames: Iterable[str]) -> list[str]:
@@ -252,15 +253,24 @@ def _unchanged(folder: Folder, filenames: list[str], known: Snapshot) -> dict[st
     """Return the entries of *known* that stat data show to be current (FORMAT X10)."""
     newest = known.taken_ns - RACY_WINDOW_NS
     found: dict[str, Entry] = {}
+    ask, is_regular, earlier = folder.asker(), stat.S_ISREG, known.entries.get
     for filename in filenames:
-        entry = known.entries.get(filename)
-        if entry is None or entry.mtime_ns >= newest or entry.ctime_ns >= newest:
+        entry = earlier(filename)
+        if entry is None:
+            continue
+        _, size, mtime_ns, ctime_ns, inode = entry
+        if mtime_ns >= newest or ctime_ns >= newest:
             continue
         try:
-            status = folder.status(filename)
+            status = ask(filename)
         except OSError:
             continue
-        seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        if seen == entry[1:] and stat.S_ISREG(status.st_mode):
+        if (
+            status.st_mtime_ns == mtime_ns
+            and status.st_ctime_ns == ctime_ns
+            and status.st_size == size
+            and status.st_ino == inode
+            and is_regular(status.st_mode)
+        ):
             found[filename] = entry
     return found

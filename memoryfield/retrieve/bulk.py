@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.display import counted
 from memoryfield.errors import QueryError
 from memoryfield.index.matrix import FloatArray
 from memoryfield.retrieve.embedding import embed_questions
@@ -25,6 +26,7 @@ from memoryfield.retrieve.weights import FusionWeight
 if TYPE_CHECKING:
     import pandas as pd
 
+    from memoryfield.format.snapshot import Snapshot
     from memoryfield.index.syncing import Progress
 
 _TOLD = 100  # questions between two calls of ``progress``
@@ -47,6 +49,7 @@ class Rankings:
         notes: What else is worth knowing.
         best_cosines: (n_questions,) float32, the vector score of the nearest page; NaN where there is none. None where
             no vectors were searched.
+        snapshot: The pages as the last sync saw them; None where there was none.
     """
 
     questions: tuple[str, ...]
@@ -60,14 +63,15 @@ class Rankings:
     recipe: str | None = None
     notes: tuple[str, ...] = ()
     best_cosines: FloatArray | None = None
+    snapshot: Snapshot | None = None
 
     def __len__(self) -> int:
         return len(self.questions)
 
     def __repr__(self) -> str:
-        pages = f"{len(self.names):,} pages, the first {self.order.shape[1]:,} kept"
+        pages = f"{counted(len(self.names), 'page')}, the first {self.order.shape[1]:,} kept"
         how = self.retriever if self.model_code is None else f"{self.retriever}, {self.model_code}"
-        return f"<Rankings: {len(self):,} questions over {pages} ({how})>"
+        return f"<Rankings: {counted(len(self), 'question')} over {pages} ({how})>"
 
     def ranked(self, question: int) -> list[tuple[str, float]]:
         """Return names and scores for one question, best first."""
@@ -150,7 +154,14 @@ def rank_many(
         target.vectors.recipe if model is not None and target.vectors is not None else None,
         tuple(notes),
         cosines,
+        _seen(target, retriever),
     )
+
+
+def _seen(target: SearchTarget, retriever: str) -> Snapshot | None:
+    if retriever != "keyword" and target.vectors is not None:
+        return target.vectors.snapshot
+    return None if target.keywords is None else target.keywords.snapshot
 
 
 def _ranked(

@@ -2,6 +2,8 @@
 
 policy      who may read and write, which hosts are answered, how much is taken
 answers     what each route does, without any web framework
+together    questions that wait at the same time, ranked together
+glimpses    what a hit shows of its page, kept while the page stays as it is
 listing     the catalogue of a field, brought up to date
 rendering   a page as HTML that executes nothing
 handlers    the routes, as tornado handlers

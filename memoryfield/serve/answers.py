@@ -6,16 +6,19 @@ else is ever joined to a path.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memoryfield.display import counted
 from memoryfield.errors import (
     FieldLocked,
     FrontmatterError,
@@ -31,8 +34,9 @@ from memoryfield.errors import (
 )
 from memoryfield.field import MemoryField
 from memoryfield.format import edit
-from memoryfield.format.names import is_page_filename
+from memoryfield.format.names import PAGE_SUFFIX, is_page_filename
 from memoryfield.format.page import Page
+from memoryfield.serve.glimpses import Glimpses
 from memoryfield.serve.listing import listing
 from memoryfield.serve.rendering import SECURITY_HEADERS, document, markdown_html, page_html
 from memoryfield.serve.together import Together
@@ -40,6 +44,9 @@ from memoryfield.serve.together import Together
 MARKDOWN = "text/markdown; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 _MOST_HITS = 50
+_TRIES = 20  # at a page that other programs change all the time
+MOST_TOGETHER = 64  # pages in one answer; with long names they still fit into a request's first line
+_LARGEST_PART = 4 * 2**20  # bytes of pages after which no further one is put into the same answer
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,9 @@ class FieldAnswers:
     def __init__(self, field: MemoryField, largest_body: int) -> None:
         self.field = field
         self._together = Together(field)
+        self._glimpses = Glimpses(field)
         self.largest_body = largest_body
+        self._writing = threading.Lock()
         self._folders: set[Path] = set()
         # What a reader that is cut off leaves is removed at the end, whatever way that comes.
         self.close = weakref.finalize(self, _remove, self._folders)
@@ -114,7 +123,7 @@ class FieldAnswers:
             text = listing(self.field.pages())
             if not wants_html:
                 return _tagged(Reply(200, text.encode(), MARKDOWN))
-            shown = f"{len(self.field)} pages" + markdown_html(text.replace(".md)", ")"))
+            shown = counted(len(self.field), "page") + markdown_html(text.replace(".md)", ")"))
             return Reply(200, document(self.field.name, shown).encode(), HTML, SECURITY_HEADERS)
         return self._shown(page, wants_html, base)
 
@@ -141,7 +150,28 @@ class FieldAnswers:
             {"filename": p.filename, "tag": f'"{p.sha256}"', "size": p.size, "modified_ns": _nanoseconds(p)}
             for p in self.field.pages()
         ]
-        return _unless(_tagged(as_json({"pages": rows, "writes": writes and not self.field.read_only})), matches)
+        told = {"pages": rows, "writes": writes and not self.field.read_only, "together": MOST_TOGETHER}
+        return _unless(_tagged(as_json(told)), matches)
+
+    def several(self, filenames: Sequence[str]) -> Reply:
+        """Return the bytes of many pages in one answer, as base64; ``left`` names those that are to be asked for again.
+
+        A page that is not there is in neither.
+        """
+        rows: list[dict[str, Any]] = []
+        left: list[str] = []
+        size = 0
+        for filename in dict.fromkeys(filenames):
+            if size > _LARGEST_PART:
+                left.append(filename)
+                continue
+            page = self._there(filename) if is_page_filename(filename) else None
+            if page is not None:
+                size += page.size
+                text = base64.b64encode(page.raw).decode("ascii")
+                told = {"filename": page.filename, "tag": f'"{page.sha256}"', "modified_ns": _nanoseconds(page)}
+                rows.append({**told, "base64": text})
+        return as_json({"pages": rows, "left": left})
 
     def page_html(self, name: str, base: str) -> Reply:
         """Return a page as HTML."""
@@ -172,6 +202,9 @@ class FieldAnswers:
         except UnicodeDecodeError as error:
             return said(415, f"the page is not UTF-8: byte {error.start} cannot be read")
         name = filename.removesuffix(".md")
+        return self._settled(lambda: self._put(name, raw, if_match, if_none_match))
+
+    def _put(self, name: str, raw: bytes, if_match: str | None, if_none_match: str | None) -> Reply:
         there = self._there(name)
         refusal = _condition(there, if_match, if_none_match)
         if refusal is not None:
@@ -179,13 +212,13 @@ class FieldAnswers:
         incoming = Page(name, raw)
         if there is None:
             page = self.field.put(name, raw)
-            return Reply(201, headers={"ETag": f'"{page.sha256}"', "Location": filename})
+            return Reply(201, headers={"ETag": f'"{page.sha256}"', "Location": page.filename})
         if there.uuid is not None and incoming.uuid is None:
             if incoming.frontmatter_error is not None:
                 return said(400, f"the frontmatter cannot be read: {incoming.frontmatter_error}")
             raw = edit.set_keys(raw, {"uuid": there.uuid})
         elif there.uuid is not None and incoming.uuid != there.uuid:
-            return said(409, f"{filename} has the uuid {there.uuid}: another one cannot replace it")
+            return said(409, f"{there.filename} has the uuid {there.uuid}: another one cannot replace it")
         page = self.field.put(name, raw, if_sha256=there.sha256)
         return Reply(204, headers={"ETag": f'"{page.sha256}"'})
 
@@ -193,15 +226,30 @@ class FieldAnswers:
         """Delete a page."""
         if not is_page_filename(filename):
             return said(400, "no page can have that name")
-        name = filename.removesuffix(".md")
+        return self._settled(lambda: self._delete(filename.removesuffix(".md"), if_match))
+
+    def _delete(self, name: str, if_match: str | None) -> Reply:
         there = self._there(name)
         if there is None:
-            return said(404, f"there is no {filename}")
+            return said(404, f"there is no {name}.md")
         refusal = _condition(there, if_match, None)
         if refusal is not None:
             return refusal
         self.field.delete(name, if_sha256=there.sha256)
         return Reply(204)
+
+    def _settled(self, change: Callable[[], Reply]) -> Reply:
+        """Make a change that looks at the page first; once more where another program changed the page in between.
+
+        Who gave no condition wants the change whatever is there, and a condition is checked anew each time.
+        """
+        with self._writing:  # requests to this server do not get in each other's way
+            for _ in range(_TRIES - 1):
+                try:
+                    return change()
+                except (PageChanged, PageExists, PageNotFound):
+                    continue
+            return change()
 
     def archive(self) -> Reply:
         """Return the whole field as an archive, in a temporary file."""
@@ -232,18 +280,18 @@ class FieldAnswers:
         """Return hits as values: ``filename``, ``frontmatter``, ``score``, ``title``."""
         most = max(1, min(k, _MOST_HITS))
         chosen = retriever or ("hybrid" if self._has_model() else "keyword")
-        hits = [(name, round(score, 6)) for name, score in self._together.rank(question, most, chosen)]
-        if chosen == "keyword" and len(hits) < most:
+        ranked, snapshot = self._together.rank(question, most, chosen)
+        scores = {name: round(score, 6) for name, score in ranked}
+        shown = [self._glimpses.of(name, snapshot) for name in scores]
+        found = {seen.filename: (seen, scores[seen.filename.removesuffix(PAGE_SUFFIX)]) for seen in shown if seen}
+        if chosen == "keyword" and len(found) < most:
             # what the specification finds without an index is found here as well
-            found = {name for name, _ in hits}
-            hits += [(name, 0.0) for name in self._containing(question) if name not in found]
-        answers = []
-        for name, score in hits[:most]:
-            page = self._there(name)
-            if page is not None:
-                front = dict(page.frontmatter) if page.has_frontmatter else None
-                answers.append({"filename": page.filename, "frontmatter": front, "score": score, "title": page.title})
-        return answers
+            for seen in self._glimpses.containing(question, snapshot):
+                found.setdefault(seen.filename, (seen, 0.0))
+        return [
+            {"filename": seen.filename, "frontmatter": seen.frontmatter, "score": score, "title": seen.title}
+            for seen, score in list(found.values())[:most]
+        ]
 
     def _has_model(self) -> bool:
         try:
@@ -251,16 +299,6 @@ class FieldAnswers:
         except ModelError:
             return False
         return True
-
-    def _containing(self, text: str) -> list[str]:
-        wanted = text.casefold().strip()
-        if not wanted:
-            return []
-        return [
-            page.name
-            for page in self.field.pages()
-            if any(wanted in part.casefold() for part in (page.filename, page.title, page.summary))
-        ]
 
     def _there(self, name: str) -> Page | None:
         try:

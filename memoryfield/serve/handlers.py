@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from memoryfield.serve.answers import FieldAnswers, Reply, as_json, guarded, said
+from memoryfield.serve.answers import MOST_TOGETHER, FieldAnswers, Reply, as_json, guarded, said
 from memoryfield.serve.policy import Meter, Policy
 
 _ALLOWED = "GET, HEAD, PUT, DELETE"
@@ -183,6 +183,11 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
                 if word == "listing.json":
                     writes = self.site.policy.writes
                     return lambda: answers.catalogue(writes, header("If-None-Match"))
+                if word == "pages.json":
+                    names = self.get_query_argument("names", "").split(",")
+                    if len(names) > MOST_TOGETHER:
+                        return said(400, f"at most {MOST_TOGETHER} pages are sent in one answer")
+                    return lambda: answers.several(names)
                 if word.endswith(".md"):
                     return lambda: answers.page(word, header("If-None-Match"))
                 return lambda: answers.page_html(word, "./")

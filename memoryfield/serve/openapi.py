@@ -42,6 +42,10 @@ def description(policy: Policy, alone: bool) -> dict[str, Any]:
             "parameters": field,
             "get": _operation("Every page with its tag", {"200": _catalogue(), "304": _empty("The client has it")}),
         },
+        f"{base}/pages.json": {
+            "parameters": field,
+            "get": _operation("Several pages in one answer", {"200": _pages()}, 400) | {"parameters": [_names()]},
+        },
         f"{base}/memoryfield.zip": {
             "parameters": field,
             "get": _operation("The whole field as an archive", archive),
@@ -104,9 +108,28 @@ def _catalogue() -> dict[str, Any]:
             "modified_ns": {"type": "integer"},
         },
     }
-    pages = {"pages": {"type": "array", "items": row}, "writes": {"type": "boolean"}}
-    schema = {"type": "object", "required": ["pages", "writes"], "properties": pages}
+    pages: dict[str, Any] = {"pages": {"type": "array", "items": row}, "writes": {"type": "boolean"}}
+    pages["together"] = {"type": "integer", "description": "How many pages pages.json sends in one answer"}
+    schema = {"type": "object", "required": list(pages), "properties": pages}
     return {"description": "Pages", "content": {"application/json": {"schema": schema}}}
+
+
+def _names() -> dict[str, Any]:
+    told = "File names with commas between them, at most 64"
+    return {"name": "names", "in": "query", "description": told, "schema": {"type": "string", "maxLength": 16_000}}
+
+
+def _pages() -> dict[str, Any]:
+    keys: dict[str, Any] = {"filename": {"type": "string"}, "tag": {"type": "string"}, "base64": {"type": "string"}}
+    keys["modified_ns"] = {"type": "integer"}
+    row = {"type": "object", "required": list(keys), "properties": keys}
+    left = {"type": "array", "items": {"type": "string"}}
+    parts = {"pages": {"type": "array", "items": row}, "left": left}
+    schema = {"type": "object", "required": list(parts), "properties": parts}
+    return {
+        "description": "Pages, and the names of those left out",
+        "content": {"application/json": {"schema": schema}},
+    }
 
 
 def _empty(text: str) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def test_the_description_is_true(server: Any) -> None:
         "/{page}.md",
         "/search",
         "/listing.json",
+        "/pages.json",
         "/memoryfield.zip",
     }
     listing = document["paths"]["/listing.json"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
