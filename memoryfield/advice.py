@@ -13,6 +13,10 @@ from contextvars import ContextVar
 _AT_COMMAND_LINE: ContextVar[bool] = ContextVar("memoryfield_at_command_line", default=False)
 
 
+class MemoryfieldWarning(UserWarning):
+    """Something to heed; nothing was refused. The command line shows it as one line."""
+
+
 def advice(*, python: str, command: str) -> str:
     """Return the wording for whoever reads it.
 

@@ -95,7 +95,7 @@ class Marked:
         return shown.replace(_MARKS[0], "<mark>").replace(_MARKS[1], "</mark>") + "</mark>" * missing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows under a heading, with notes below; the same content as text and as HTML.
 
@@ -123,6 +123,12 @@ class Table:
 
     def _footer(self) -> list[str]:
         return ([f"... and {self.more} more"] if self.more else []) + [plain(note) for note in self.notes]
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def text(self) -> str:
         """Return the table for a terminal."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 DONE, NOTHING, USAGE, REFUSED = 0, 1, 2, 3
 INTERRUPTED = 130
@@ -15,7 +18,7 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    from memoryfield.advice import at_command_line
+    from memoryfield.advice import MemoryfieldWarning, at_command_line
     from memoryfield.cli.parser import build_parser
     from memoryfield.display import plain
     from memoryfield.errors import MemoryfieldError
@@ -26,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
-        with at_command_line():
+        with at_command_line(), warnings.catch_warnings():
+            warnings.simplefilter("always", MemoryfieldWarning)
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
             code: int = options.run(options)
         if not sys.stdout.closed:  # some servers close what they wrote to
             sys.stdout.flush()
@@ -45,6 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"memoryfield: {plain(f'{error.strerror or error}{place}')}\n")
         return REFUSED
     return code
+
+
+def _show_warning(
+    otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **words: Any
+) -> None:
+    """Show what this library warns of as one line, everything else as Python does."""
+    from memoryfield.advice import MemoryfieldWarning
+    from memoryfield.display import plain
+
+    if issubclass(category, MemoryfieldWarning):
+        sys.stderr.write(f"memoryfield: {plain(message)}\n")
+    else:
+        otherwise(message, category, *rest, **words)
 
 
 __all__ = ["DONE", "INTERRUPTED", "NOTHING", "REFUSED", "USAGE", "main"]

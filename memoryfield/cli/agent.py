@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import say
+from memoryfield.cli.output import add_on_secrets, heed_secrets_of, say
 
 
 def add_verbs(verbs: Any) -> None:
@@ -24,6 +24,7 @@ def add_verbs(verbs: Any) -> None:
     verb.add_argument("--model", help="embedding model; default $MEMORYFIELD_MODEL or nomic-embed-text-v1.5")
     verb.add_argument("--who", default="agent", help="who is named in the history (default: agent)")
     verb.add_argument("--read-only", action="store_true", help="offer no tools that change pages")
+    add_on_secrets(verb)
 
     verb = verbs.add("skill", _skill, "write a skill folder for coding agents", "memoryfield skill ~/.agent/skills")
     verb.add_argument("directory", type=Path, help="where skills live; the folder memoryfield is made in it")
@@ -33,8 +34,12 @@ def _mcp(options: argparse.Namespace) -> int:
     from memoryfield.agent.jupyter import VARIABLE, fields_from
     from memoryfield.agent.mcp_server import serve_stdio
     from memoryfield.agent.tools import MemoryTools
+    from memoryfield.opening import open_field
 
     named = fields_from({VARIABLE: os.pathsep.join(options.fields)})
+    for label, path in named.items():
+        if path.exists():  # what is missing is said to whoever asks for it
+            heed_secrets_of(label, open_field(path), options.on_secrets)
     tools = MemoryTools(dict(named), model=options.model, who=options.who, read_only=options.read_only)
     serve_stdio(tools)
     return DONE

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import note, say, say_json, show
-from memoryfield.display import plain
+from memoryfield.cli.output import add_on_secrets, say, say_json, show
 
 
 def add_verbs(verbs: Any) -> None:
@@ -32,12 +30,7 @@ def add_verbs(verbs: Any) -> None:
         default="archive",
         help="an archive, a folder of Markdown, one Markdown file, or JSON lines (default: archive)",
     )
-    verb.add_argument(
-        "--on-secrets",
-        choices=["warn", "refuse", "ignore"],
-        default="warn",
-        help="what to do when pages hold what looks like keys (default: warn)",
-    )
+    add_on_secrets(verb)
     verb.add_argument("--json", action="store_true", help="print JSON")
 
     verb = verbs.add(
@@ -63,22 +56,17 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from memoryfield.exchange.outward import SecretWarning
     from memoryfield.opening import open_field
 
     field = open_field(options.field)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SecretWarning)
-        if options.form == "archive":
-            report = field.export(
-                options.target, names=options.pages, indexes=options.indexes, on_secrets=options.on_secrets
-            )
-            shown, whole = repr(report), report.to_dict()
-        else:
-            path = field.export_as(options.form, options.target, names=options.pages, on_secrets=options.on_secrets)
-            shown, whole = f"written to {path}", {"path": str(path), "form": options.form}
-    for warning in caught:
-        note(plain(warning.message))
+    if options.form == "archive":
+        report = field.export(
+            options.target, names=options.pages, indexes=options.indexes, on_secrets=options.on_secrets
+        )
+        shown, whole = repr(report), report.to_dict()
+    else:
+        path = field.export_as(options.form, options.target, names=options.pages, on_secrets=options.on_secrets)
+        shown, whole = f"written to {path}", {"path": str(path), "form": options.form}
     say_json(whole) if options.json else say(shown)
     return DONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -47,6 +48,23 @@ def say_frame(frame: Any, **words: Any) -> None:
 def _escaped(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def add_on_secrets(verb: argparse.ArgumentParser) -> None:
+    """Add the option that says what becomes of secrets on their way out."""
+    verb.add_argument(
+        "--on-secrets",
+        choices=["warn", "refuse", "ignore"],
+        default="warn",
+        help="what to do when what leaves holds what looks like keys (default: warn)",
+    )
+
+
+def heed_secrets_of(label: str, field: Any, on_secrets: str) -> None:
+    """Warn of secrets in a field that is about to be served, or refuse."""
+    from memoryfield.exchange.outward import heed_secrets, secrets_in
+
+    heed_secrets(lambda: [f"{label}: {place}" for place in secrets_in(field.pages())], on_secrets)
 
 
 def html_target(path: Path) -> Path:

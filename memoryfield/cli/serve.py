@@ -7,8 +7,7 @@ import os
 from typing import Any
 
 from memoryfield.cli import DONE
-from memoryfield.cli.output import note, say
-from memoryfield.display import counted
+from memoryfield.cli.output import add_on_secrets, heed_secrets_of, say
 
 
 def add_verbs(verbs: Any) -> None:
@@ -29,11 +28,11 @@ def add_verbs(verbs: Any) -> None:
         "--writes", action="store_true", help="take PUT and DELETE; beyond this machine only with a token"
     )
     verb.add_argument("--model", help="embedding model; without one that is ready, search goes by words")
+    add_on_secrets(verb)
 
 
 def _serve(options: argparse.Namespace) -> int:
     from memoryfield.agent.jupyter import VARIABLE, fields_from
-    from memoryfield.exchange.outward import secrets_in
     from memoryfield.opening import open_field
     from memoryfield.serve.policy import Policy
     from memoryfield.serve.standalone import serve
@@ -41,9 +40,7 @@ def _serve(options: argparse.Namespace) -> int:
     named = fields_from({VARIABLE: os.pathsep.join(options.fields)})
     fields = {label: open_field(path, model=options.model, who="http") for label, path in named.items()}
     for label, field in fields.items():
-        found = secrets_in(field.pages())
-        if found:
-            note(f"{label}: {counted(len(found), 'place looks', 'places look')} like secrets, the first is {found[0]}")
+        heed_secrets_of(label, field, options.on_secrets)
     policy = Policy(options.writes, os.environ.get("MEMORYFIELD_SERVE_TOKEN") or None, tuple(options.host))
 
     def ready(port: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import html_target, note, say, say_json, write_html
+from memoryfield.cli.output import add_on_secrets, html_target, note, say, say_json, write_html
 from memoryfield.cli.pages import conditions, where
 
 
@@ -87,6 +87,7 @@ def add_verbs(verbs: Any) -> None:
         "--models", nargs="*", default=["hashing-1024"], help="models to compare with; none leaves it out"
     )
     verb.add_argument("--probes", type=Path, help="questions with known answers (JSONL or CSV)")
+    add_on_secrets(verb)
 
     verb = verbs.add(
         "doctor",
@@ -203,7 +204,7 @@ def _report(options: argparse.Namespace) -> int:
     target = html_target(options.out)
     field = _open(options)
     report = field.report(models=options.models, probes=options.probes, progress=not options.quiet)
-    report.save(target)
+    report.save(target, on_secrets=options.on_secrets)
     say(repr(report))
     say(f"written to {options.out}")
     return NOTHING if any(section.failed for section in report) else DONE

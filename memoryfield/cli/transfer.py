@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, show
+from memoryfield.cli.output import add_on_secrets, note, show
 
 
 def add_verbs(verbs: Any) -> None:
@@ -19,6 +19,7 @@ def add_verbs(verbs: Any) -> None:
         "memoryfield push notes/ s3://bucket/notes --apply",
     )
     verb.add_argument("--create", action="store_true", help="make the directory PLACE when it is missing")
+    add_on_secrets(verb)
     _add_arguments(verb)
     verb = verbs.add(
         "pull",
@@ -43,7 +44,8 @@ def _add_arguments(verb: argparse.ArgumentParser) -> None:
 def _push(options: argparse.Namespace) -> int:
     from memoryfield.opening import open_field
 
-    return _carry(open_field(options.field).plan_push(options.place, create=options.create), options)
+    plan = open_field(options.field).plan_push(options.place, create=options.create, on_secrets=options.on_secrets)
+    return _carry(plan, options)
 
 
 def _pull(options: argparse.Namespace) -> int:

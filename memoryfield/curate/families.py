@@ -246,9 +246,10 @@ class Families(Sequence[Family]):
             "families": [family.to_dict() for family in self._families],
         }
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Return what ``repr`` shows."""
         count, inside = len(self._families), len(self._of)
-        heading = f"{count} {'family' if count == 1 else 'families'}, {inside} of {self.pages} pages"
+        heading = f"{counted(count, 'family', 'families')}, {inside} of {counted(self.pages, 'page')}"
         rows = [
             (
                 len(f),
@@ -276,10 +277,10 @@ class Families(Sequence[Family]):
         return Table(heading, columns, rows, notes, right=right, more=max(count - _SHOWN, 0))
 
     def __repr__(self) -> str:
-        return self._table().text()
+        return self.table().text()
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        return self.table().html()
 
     # ---- pieces
 

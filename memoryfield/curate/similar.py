@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
-from memoryfield.advice import advice
+from memoryfield.advice import MemoryfieldWarning, advice
 from memoryfield.curate.closeness import FloatArray, Marks, judged, level_of
 from memoryfield.curate.reviews import Reviews
 from memoryfield.display import Table
@@ -38,7 +38,7 @@ _HIGHEST_LEAST = 0.95
 _LOOKED_AT = 12  # nearest pages by cosine that are looked at more closely
 
 
-class SimilarPageWarning(UserWarning):
+class SimilarPageWarning(MemoryfieldWarning):
     """A page was written although another one says much the same."""
 
 

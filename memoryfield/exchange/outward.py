@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from memoryfield.advice import MemoryfieldWarning
 from memoryfield.curate.secrets import find_secrets
-from memoryfield.errors import ArchiveError, QueryError
+from memoryfield.errors import ArchiveError, QueryError, SecretsFound
 from memoryfield.format.files import write_errors
 from memoryfield.format.page import SPECIAL_NAMES, Page
 
 FORMS = ("vault", "memory-file", "records")
+ON_SECRETS = ("warn", "refuse", "ignore")
 
 
-class SecretWarning(UserWarning):
+class SecretWarning(MemoryfieldWarning):
     """What is exported holds what looks like keys or passwords."""
 
 
@@ -94,6 +97,28 @@ def secrets_in(pages: Iterable[Page]) -> tuple[str, ...]:
         for page in pages
         for found in find_secrets(page)
     )
+
+
+def heed_secrets(find: Callable[[], Sequence[str]], on_secrets: str) -> None:
+    """Warn of secrets in what is about to leave the house, or refuse to let it.
+
+    Args:
+        find: Gives each place in words; not called where nobody asked.
+        on_secrets: ``warn``, ``refuse`` or ``ignore``.
+
+    Raises:
+        QueryError: *on_secrets* is none of them.
+        SecretsFound: ``refuse``, and there are secrets.
+    """
+    if on_secrets not in ON_SECRETS:
+        raise QueryError(f"on_secrets is {on_secrets!r}; expected warn, refuse or ignore")
+    found = () if on_secrets == "ignore" else find()
+    if not found:
+        return
+    shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+    if on_secrets == "refuse":
+        raise SecretsFound(f"nothing left the house: this looks like secrets: {shown}")
+    warnings.warn(f"this looks like secrets, and it leaves the house: {shown}", SecretWarning, stacklevel=4)
 
 
 def _write(path: Path, raw: bytes) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from memoryfield.curate.secrets import secret_spans
 from memoryfield.exchange.jsonstream import Element, elements
 from memoryfield.exchange.parts import Part, Unread
 from memoryfield.format.dates import moment_of, parse_date
@@ -25,6 +26,7 @@ _OWN = ("uuid", "title", "summary", "created", "updated", "imported_from", "impo
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}\Z")
 _LISTS = ("results", "memories", "facts", "items", "data")
 _TITLE_WORDS = 9
+_LOOKED_AT = 2000  # characters of a text of which a title is made
 
 
 def read_records(text: str, where: str) -> tuple[list[Part], list[Unread]]:
@@ -115,6 +117,8 @@ def _entity(value: Mapping[str, Any], place: str, relations: list[str]) -> Part:
 
 def title_of(text: str) -> str:
     """Return the first words of a text as a title."""
+    for start, end, _, _ in reversed(secret_spans(text[:_LOOKED_AT])):  # a name goes further than the text it is of
+        text = text[:start] + "…" + text[end:]
     line = next((line.strip(" #*->\t") for line in text.splitlines() if line.strip(" #*->\t")), "untitled")
     words = line.split()
     cut = " ".join(words[:_TITLE_WORDS])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memoryfield.advice import advice
 from memoryfield.curate.history import keep_history
 from memoryfield.display import Table, counted
-from memoryfield.errors import PageNotFound, QueryError, ReadOnlyField, SecretsFound
+from memoryfield.errors import PageNotFound, QueryError, ReadOnlyField
 from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page
 from memoryfield.format.nearnames import did_you_mean
@@ -390,23 +390,15 @@ class FieldPages:
         return write_form(chosen, target, form)
 
     def _check_secrets(self, names: Sequence[str] | None, on_secrets: str) -> None:
-        if on_secrets not in ("warn", "refuse", "ignore"):
-            raise QueryError(f"on_secrets is {on_secrets!r}; expected warn, refuse or ignore")
-        if on_secrets == "ignore":
-            return
-        import warnings
+        from memoryfield.exchange.outward import heed_secrets, secrets_in
 
-        from memoryfield.exchange.outward import SecretWarning, secrets_in
+        heed_secrets(
+            lambda: secrets_in(self.pages() if names is None else (self.read(name) for name in names)), on_secrets
+        )
 
-        found = secrets_in(self.pages() if names is None else (self.read(name) for name in names))
-        if not found:
-            return
-        shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
-        if on_secrets == "refuse":
-            raise SecretsFound(f"nothing was written: this looks like secrets: {shown}")
-        warnings.warn(f"what leaves the house looks like it holds secrets: {shown}", SecretWarning, stacklevel=3)
-
-    def plan_push(self, place: str | os.PathLike[str], *, create: bool = False) -> TransferPlan:
+    def plan_push(
+        self, place: str | os.PathLike[str], *, create: bool = False, on_secrets: str = "warn"
+    ) -> TransferPlan:
         """Return what it takes to bring this field's pages to another place, as a table; ``apply()`` does it.
 
         By content: what both places held after the last transfer tells which of them changed a page, and a page that
@@ -415,14 +407,16 @@ class FieldPages:
         Args:
             place: A directory or an address.
             create: Make the directory when it is missing.
+            on_secrets: As in ``export``, for the pages that would leave.
 
         Raises:
             StoreError: The place elsewhere does not answer.
+            SecretsFound: ``on_secrets="refuse"`` and pages that would leave hold what looks like keys or passwords.
         """
         from memoryfield.stores.transfer import plan_transfer
 
         plan = plan_transfer(self._source, self._other_place(place, create), "push")
-        self._check_secrets([move.name for move in plan.changes if move.after is not None], "warn")
+        self._check_secrets([move.name for move in plan.changes if move.after is not None], on_secrets)
         return plan
 
     def plan_pull(self, place: str | os.PathLike[str]) -> TransferPlan:
@@ -484,8 +478,12 @@ class FieldPages:
 
     # --- how it shows -------------------------------------------------------------------------------------------------
 
-    def overview(self) -> Table:
-        """Return what ``repr`` shows: pages, bytes, indexes with their state, findings."""
+    def overview(self, *, place: bool = True) -> Table:
+        """Return what ``repr`` shows: pages, bytes, indexes with their state, findings.
+
+        Args:
+            place: Also say where the field lives.
+        """
         from memoryfield.index.files import describe_index
 
         snapshot = self._source.snapshot()
@@ -497,7 +495,7 @@ class FieldPages:
         if self.read_only:
             heading += ", read only"
         rows = [describe_index(state, snapshot) for state in self.indexes()]
-        notes = [self.place, *source_notes(self._source)]
+        notes = [self.place, *source_notes(self._source)] if place else []
         if not rows:
             how = advice(python="sync() makes", command="memoryfield index FIELD --model auto makes")
             notes.append(f"no vector index yet; {how} one")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.display import Table
+from memoryfield.errors import MemoryfieldError
 from memoryfield.field.curation import FieldCuration
 from memoryfield.format.page import Page
 from memoryfield.progress import ProgressBar
@@ -198,7 +201,8 @@ class FieldStudies(FieldCuration):
     ) -> Report:
         """Return a report on the field: overview, health, map, families, comparison of models, evaluation.
 
-        A part that cannot be made says why, and the others stand. ``save(path)`` writes one HTML page to be mailed.
+        A part that cannot be made says why, and the others stand. ``save(path)`` writes one HTML page to be mailed: it
+        names no directory of this machine, and it warns where it shows what looks like a secret.
 
         Args:
             model: Model, this field's own by default.
@@ -207,10 +211,16 @@ class FieldStudies(FieldCuration):
             told: Called with each section when it is made.
             progress: Show bars while embedding.
         """
+        from memoryfield.study.familyview import FamilyView
         from memoryfield.study.report import make_report
 
+        def in_step() -> Table:
+            with contextlib.suppress(MemoryfieldError):  # what needs vectors says why there are none
+                self._vectors(model, None, progress)
+            return self.overview(place=False)
+
         parts: list[tuple[str, str, Callable[[], Any]]] = [
-            ("Overview", "What is in the field, its indexes and their state.", lambda: self),
+            ("Overview", "What is in the field, its indexes and their state.", in_step),
             (
                 "Health",
                 "What a curator should look at, and what to do about each. Nothing was changed.",
@@ -225,7 +235,7 @@ class FieldStudies(FieldCuration):
             (
                 "Families",
                 "Pages that seem to say the same. Each is a proposal: nothing is merged without a person.",
-                lambda: self.families(model=model, progress=progress),
+                lambda: FamilyView(self.families(model=model, progress=progress), self.read),
             ),
         ]
         if models:
@@ -244,7 +254,8 @@ class FieldStudies(FieldCuration):
                     lambda: self.evaluate(probes, model=model, progress=progress),
                 )
             )
-        return make_report(f"Report on {self.name}", parts, told)
+        files = [value for value in (probes, model, *models) if isinstance(value, (str, os.PathLike))]
+        return make_report(f"Report on {self.name}", parts, told, private=[self.path, *files])
 
 
 def _described(page: Page) -> dict[str, str]:

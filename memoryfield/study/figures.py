@@ -9,8 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memoryfield.display import counted, escape
+from memoryfield.display import counted, escape, plain
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon")
 _REST = "#9A9A9A"
+# Labels of a static picture, in its units: side of a place, width of a letter and height of a line of text.
+_CELL, _LETTER, _LINE = 56, 6.2, 15.0
+_LONGEST_LABEL, _MOST_LABELS = 26, 16
 
 
 def layout_figure(layout: Layout, color: str | None) -> plotly.graph_objects.Figure:
@@ -95,8 +99,40 @@ def layout_svg(layout: Layout, width: int, height: int) -> str:
         for (x, y), name, page in zip(points, layout.names, layout.pages, strict=True)
     )
     pages = counted(len(layout), "page")
+    words = "".join(
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(text)}</text>'
+        for text, x, y in _labels(layout, points, width)
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mathjax_ignore" role="img" viewBox="0 0 {width} {height}"'
         f' aria-label="Map of {pages}" style="max-width:{width}px;width:100%;height:auto">'
-        f'<g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g></svg>'
+        f'<g fill="{PALETTE[0]}" fill-opacity="0.75">{circles}</g>'
+        # the colours of the page around it where that has any; a rim keeps words readable above points
+        '<g font-size="11" pointer-events="none" style="fill:var(--ink,#222);stroke:var(--ground,#fff);'
+        f'stroke-width:3px;stroke-linejoin:round;paint-order:stroke">{words}</g></svg>'
     )
+
+
+def _labels(layout: Layout, points: NDArray[np.float64], width: int) -> list[tuple[str, float, float]]:
+    """Return titles for the densest places of a picture, each of the page in the middle of its place; none meet.
+
+    Args:
+        layout: The map.
+        points: Where its pages stand in the picture: (n_pages, 2).
+        width: Of the picture.
+    """
+    cells: dict[tuple[int, int], list[int]] = {}
+    for row, (x, y) in enumerate(points // _CELL):
+        cells.setdefault((int(x), int(y)), []).append(row)
+    found: list[tuple[str, float, float]] = []
+    for _, rows in sorted(cells.items(), key=lambda item: (-len(item[1]), item[0])):
+        middle = points[rows].mean(axis=0)
+        row = rows[int(np.argmin(((points[rows] - middle) ** 2).sum(axis=1)))]
+        text = plain(layout.pages[row].get("title") or layout.names[row], _LONGEST_LABEL)
+        half = len(text) * _LETTER / 2
+        x, y = min(max(float(points[row, 0]), half), width - half), max(float(points[row, 1]) - 7, _LINE)
+        if all(abs(x - a) > half + len(t) * _LETTER / 2 or abs(y - b) > _LINE for t, a, b in found):
+            found.append((text, x, y))
+        if len(found) == _MOST_LABELS:
+            break
+    return found

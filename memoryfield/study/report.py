@@ -5,21 +5,28 @@ Each section is made on its own. One that fails says so in its place, and the ot
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memoryfield.advice import advice
+from memoryfield.curate.secrets import find_secrets
 from memoryfield.display import Table, escape
 from memoryfield.errors import MemoryfieldError, QueryError
+from memoryfield.exchange.outward import heed_secrets
+from memoryfield.format.page import Page
 from memoryfield.format.targets import HTML_STARTS, check_target, write_target
+from memoryfield.places import cache_directory, state_directory
 from memoryfield.study.htmlpage import html_page
 
 Maker = Callable[[], Any]
+_TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True)
@@ -80,12 +87,29 @@ class Report:
         )
         return html_page(self.title, f"{body}<main>{parts}</main>")
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of the report looks like a key or a password, in words; nothing is shown whole."""
+        found = []
+        for section in self.sections:
+            seen = html.unescape(_TAG.sub("\n", section.html))  # pictures hold titles that the text has not
+            for secret in find_secrets(Page("report", seen.encode("utf-8", "replace"))):
+                found.append(f"part {section.heading}: {secret.kind} {secret.shown}")
+        return tuple(dict.fromkeys(found))
+
+    def save(self, path: str | os.PathLike[str], *, on_secrets: str = "warn") -> Path:
         """Write the report and return where; a file that is no HTML page is never overwritten.
+
+        Args:
+            path: File to write.
+            on_secrets: What to do when it shows what looks like keys or passwords: ``warn`` (a ``SecretWarning``),
+                ``refuse`` or ``ignore``.
 
         Raises:
             QueryError: Something else stands there.
+            SecretsFound: ``on_secrets="refuse"`` and there are such places; nothing was written.
         """
+        heed_secrets(lambda: self.secrets, on_secrets)
         goal = Path(path).expanduser()
         goal.parent.mkdir(parents=True, exist_ok=True)
         write_target(
@@ -96,7 +120,8 @@ class Report:
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
-        notes = advice(python="save(path) writes it as one HTML page", command="")
+        how = advice(python="save(path) writes it as one HTML page", command="")
+        notes = [how] if how else []
         rows = [
             (section.heading, "not made: " + section.text if section.failed else "made", f"{section.seconds:.1f} s")
             for section in self.sections
@@ -110,23 +135,53 @@ class Report:
         return self.table().html()
 
 
-def make_report(title: str, parts: Sequence[tuple[str, str, Maker]], told: Callable[[Section], object]) -> Report:
+def make_report(
+    title: str,
+    parts: Sequence[tuple[str, str, Maker]],
+    told: Callable[[Section], object],
+    *,
+    private: Iterable[str | os.PathLike[str]] = (),
+) -> Report:
     """Make each part of a report.
 
     Args:
         title: Its heading.
         parts: For each part its heading, how to read it, and what makes it: a value that shows itself as HTML and text.
         told: Called with each section when it is made.
+        private: Files and directories that stand in the report by their own names alone: whoever gets it learns
+            nothing of the directories above them.
     """
+    hidden = _directories(private)
     sections = []
     for heading, about, make in parts:
         started = time.perf_counter()
         try:
             made = make()
-            html, text, failed = made._repr_html_(), repr(made), False
+            shown, text, failed = made._repr_html_(), repr(made), False
         except MemoryfieldError as error:
-            html, text, failed = f"<p>This part could not be made: {escape(error)}</p>", str(error), True
-        section = Section(heading, about, html, text, time.perf_counter() - started, failed)
+            shown, text, failed = f"<p>This part could not be made: {escape(error)}</p>", str(error), True
+        shown, text = _without(shown, hidden), _without(text, hidden)
+        section = Section(heading, about, shown, text, time.perf_counter() - started, failed)
         told(section)
         sections.append(section)
     return Report(title, tuple(sections), datetime.now(UTC))
+
+
+def _directories(private: Iterable[str | os.PathLike[str]]) -> tuple[tuple[str, str], ...]:
+    """Return what is to be replaced in a report, and by what, the longest first."""
+    found: dict[str, str] = {}
+    for path in private:
+        place = Path(path).expanduser()
+        for parent in (place.parent, place.absolute().parent, place.resolve().parent):
+            if parent.is_absolute() and parent != Path(parent.anchor):
+                found[str(parent) + os.sep] = ""
+    for own, shown in ((cache_directory(), "(cache)"), (state_directory(), "(state)"), (Path.home(), "~")):
+        found[str(own.absolute())] = shown
+    found |= {escape(path): shown for path, shown in found.items()}
+    return tuple(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
+
+
+def _without(text: str, hidden: Iterable[tuple[str, str]]) -> str:
+    for path, shown in hidden:
+        text = text.replace(path, shown)
+    return text

@@ -165,7 +165,7 @@ def test_the_command_imports_and_exports_every_form(tmp_path: Path, capsys: pyte
     said = capsys.readouterr()
     assert "GitHub" in said.err and secret not in said.err + said.out
     assert main(["export", str(goal), str(tmp_path / "out.zip"), "--on-secrets", "refuse"]) != 0
-    assert "nothing was written" in capsys.readouterr().err and not (tmp_path / "out.zip").exists()
+    assert "nothing left the house" in capsys.readouterr().err and not (tmp_path / "out.zip").exists()
     assert main(["export", str(goal), str(tmp_path / "out"), "--form", "vault", "--on-secrets", "ignore"]) == 0
     assert capsys.readouterr().err == "" and (tmp_path / "out").is_dir()
 
@@ -209,3 +209,13 @@ def test_one_id_with_two_texts_is_two_pages_and_one_piece_twice_is_one(tmp_path:
     assert [item.action for item in plan] == ["add", "add", "unchanged"]
     assert mf.open_field(tmp_path / "field").names() == ["a", "b-is-another-text"]
     assert mf.import_field(tmp_path / "facts.jsonl", tmp_path / "field").counts["unchanged"] == 3
+
+
+def test_a_secret_does_not_become_a_title_or_a_name(tmp_path: Path) -> None:
+    from memoryfield.exchange.plan import plan_import
+
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    (tmp_path / "facts.jsonl").write_text(json.dumps({"memory": f"The deploy token {secret} is in use"}))
+    plan = plan_import(tmp_path / "facts.jsonl", tmp_path / "field")
+    assert plan.secrets and secret.lower() not in plan[0].name.replace("-", "").lower() + repr(plan).lower()
+    assert plan[0].name == "the-deploy-token-is-in-use"

@@ -59,3 +59,56 @@ def test_the_command_writes_it(field: mf.MemoryField, tmp_path: Path, capsys: py
     words = ["report", str(field.path), "--model", "hashing-1024", "--models", "--out", str(target), "--quiet"]
     assert main(words) == 0
     assert target.is_file() and "written to" in capsys.readouterr().out
+
+
+def test_it_names_no_directory_of_the_machine_and_has_the_index(field: mf.MemoryField, tmp_path: Path) -> None:
+    probes = tmp_path / "private" / "probes.jsonl"
+    probes.parent.mkdir()
+    probes.write_text(json.dumps({"id": "1", "question": "where is the winch", "gold": ["winch"]}) + "\n")
+    report = field.report(models=[str(tmp_path / "private" / "no-model")], probes=probes, progress=False)
+    whole = report.to_html() + "".join(section.text for section in report)
+    assert str(tmp_path) not in whole and str(Path.home()) not in whole
+    overview = next(section for section in report if section.heading == "Overview")
+    assert "yard" in overview.text and "hashing-1024" in overview.text and "no vector index" not in overview.text
+
+
+def test_families_show_every_member_and_what_it_says_alone(field: mf.MemoryField) -> None:
+    same = "The brake of the winch slips under load because its lining is worn. A new lining from the chandler holds."
+    field.write("brake-one", title="Winch brake slips", body=same + "\n")
+    field.write("brake-two", title="Winch brake slips again", body=same + " It took forty minutes.\n")
+    report = field.report(models=(), progress=False)
+    text = next(section.text for section in report if section.heading == "Families")
+    assert "brake-one" in text and "brake-two" in text and "It took forty minutes." in text
+
+
+def test_the_map_names_its_dense_places(field: mf.MemoryField) -> None:
+    svg = field.layout(method="pca", progress=False).to_svg()
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert 2 <= len(shown) <= 16 and all(any(word in text for word in field.names()) for text in shown)
+    assert "<script" not in svg
+
+
+def test_a_secret_is_warned_of_before_it_is_mailed(field: mf.MemoryField, tmp_path: Path) -> None:
+    from memoryfield.errors import SecretsFound
+    from memoryfield.exchange.outward import SecretWarning
+
+    token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    field.write("key", title=f"The key is {token}", body="See the title.\n")
+    report = field.report(models=(), progress=False)
+    with pytest.warns(SecretWarning, match="GitHub"):
+        report.save(tmp_path / "one.html")
+    with pytest.raises(SecretsFound):
+        report.save(tmp_path / "two.html", on_secrets="refuse")
+    assert not (tmp_path / "two.html").exists()
+
+
+def test_the_command_says_it_in_one_line(
+    field: mf.MemoryField, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    field.write("key", title="The key is ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5", body="See the title.\n")
+    words = ["report", str(field.path), "--model", "hashing-1024", "--models", "--out", str(tmp_path / "r.html")]
+    assert main([*words, "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("memoryfield: this looks like secrets") == 1 and "Warning" not in said.err
+    assert main([*words, "--quiet", "--on-secrets", "refuse"]) == 3
+    assert "save(path)" not in said.out
