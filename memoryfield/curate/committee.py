@@ -3,8 +3,9 @@
 A hypothesis is a view (a mixture of the kinds of evidence), a cut through its tree and how soft that cut is. Before any
 answer the weights come from the field itself: one cut serves locally scaled similarities in most fields, and the mean
 silhouette of the contents tells of a field whose families are broad. Each answer multiplies the weight of a hypothesis
-by the probability that it gave to the answer, so that answers teach breadth and which evidence misleads. The next
-question is the pair on which the hypotheses, sure as each may be, disagree most (mutual information).
+by the probability that it gave to the answer, so that answers teach breadth and which evidence misleads. Asked are the
+pairs on which the hypotheses, sure as each may be, disagree most (mutual information); of these first the one that is
+least sure.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _GRID = np.arange(-0.3, 0.9, 0.01)  # cuts that may be right
 _SILHOUETTE_CUTS = np.arange(-0.2, 0.31, 0.02)
 _SILHOUETTE_BLUR = 0.01
 # A question whose answer says less (nats) changes the families no more. What the best question says falls by the factor
-# e in some nine answers, on the fields that the settings were chosen on.
+# e in some fourteen answers, on the fields that the settings were chosen on.
 _WORTH = 0.05
-_ANSWERS_A_FOLD = 9
+_ANSWERS_A_FOLD = 14
+_SHORTLIST = 10  # questions that teach most, of which the least sure is asked first
 
 
 class Precision(NamedTuple):
@@ -235,7 +237,7 @@ class Committee:
     # ---- questions and answers
 
     def borderline(self, count: int) -> list[Pair]:
-        """Return the pairs whose answer says most, the one that says most first."""
+        """Return the pairs whose answer says most; of the ten best the one nearest to even odds comes first."""
         if not self._blocks or count < 1:
             return []
         gain = self._gain()
@@ -243,12 +245,14 @@ class Committee:
         merged = np.concatenate([tree.heights[tree.step] for tree in trees])
         typical = np.round(np.abs(self.scores - merged), 9)
         chosen: list[int] = []
-        for value in np.unique(gain)[::-1][:count]:
+        for value in np.unique(gain)[::-1][: max(count, _SHORTLIST)]:
             if value >= 0:
                 # pairs of one merge say the same; of those the most typical, whose score is nearest to the merge's mean
                 alike = np.flatnonzero(gain == value)
                 chosen.append(int(alike[typical[alike].argmin()]))
-        return self.pairs_at(np.array(chosen, dtype=np.int64))
+        likely = self.expected()
+        best = sorted(chosen[:_SHORTLIST], key=lambda place: round(abs(float(likely[place]) - 0.5), 9))
+        return self.pairs_at(np.array([*best, *chosen[_SHORTLIST:]][:count], dtype=np.int64))
 
     def worthwhile(self) -> int:
         """Return about how many more answers would still change something; see ``_WORTH``."""
@@ -261,8 +265,12 @@ class Committee:
 
     def _gain(self) -> FloatArray:
         """Return how much the answer on each pair would say (mutual information, nats); -1 where it was given."""
-        gain = _entropy(self._slip(self._mix(lambda p: p))) - self._mix(lambda p: _entropy(self._slip(p)))
-        gain = np.round(gain, 9)
+        mean = self._mix(lambda p: p)
+        gain = _entropy(self._slip(mean)) - self._mix(lambda p: _entropy(self._slip(p)))
+        # What speaks against a pair whatever the cut settles it for all hypotheses alike, which then disagree less.
+        # A shift of the log odds changes their variance by the square of this factor and that of the answer by itself.
+        known = _shifted(mean, self._against - self._doubt())
+        gain = np.round(gain * np.minimum(_spread(known) / _spread(mean), 1), 9)
         for pair in self.answers:
             place = self.position(*pair)
             if place is not None:
@@ -389,6 +397,12 @@ def _sigmoid(x: FloatArray) -> FloatArray:
 def _shifted(p: FloatArray, log_odds: FloatArray | float) -> FloatArray:
     p = np.clip(p, 1e-9, 1 - 1e-9)
     return _sigmoid(np.log(p / (1 - p)) + log_odds)
+
+
+def _spread(p: FloatArray) -> FloatArray:
+    """Return the variance of a yes of this probability."""
+    p = np.clip(p, 1e-9, 1 - 1e-9)
+    return np.asarray(p * (1 - p))
 
 
 def _entropy(p: FloatArray) -> FloatArray:
