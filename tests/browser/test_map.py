@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from memoryfield_widgets.panel import script
+
 MODEL = "hashing-1024"
 
 OPEN = """
@@ -317,3 +319,43 @@ def test_nothing_hinders_people_who_use_it_otherwise(notebook: Any, harbor_copy:
         assert book.violations(".mf-map") == []
         assert book.violations(".mf-status") == []
     book.shot("status-indexes-dark", book.page.locator(".mf-status"))
+
+
+PAINTED_TWICE = """(dark) => {
+  let seed = 7;
+  const random = () => ((seed = (seed * 16807) % 2147483647) / 2147483647);
+  const count = 600;
+  const goal = Float32Array.from({ length: 2 * count }, () => random() * 2 - 1);
+  const sent = {
+    start: goal.map((value) => value / 2), goal,
+    color: Uint8Array.from({ length: 3 * count }, () => random() * 255),
+    shape: Uint8Array.from({ length: count }, (_, i) => i % 8),
+    size: Float32Array.from({ length: count }, (_, i) => 0.7 + (i % 4) / 4),
+    lit: Uint8Array.from({ length: count }, (_, i) => Number(i % 3 === 0)),
+  };
+  const ground = dark ? [17, 17, 17] : [255, 255, 255];
+  const pictures = [GlPainter, PlainPainter].map((Painter) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 600, height: 400 });
+    const painter = Painter === GlPainter ? new GlPainter(canvas, canvas.getContext("webgl2")) : new Painter(canvas);
+    for (const [name, data] of Object.entries(sent)) painter.set(name, data);
+    const scene = { view: { x: 0.1, y: 0.05, scale: 280 }, width: 600, height: 400, ratio: 1, moved: 0.8, radius: 5.3 };
+    while (!painter.draw({ ...scene, ground, anyLit: dark }));
+    const flat = Object.assign(document.createElement("canvas"), { width: 600, height: 400 }).getContext("2d");
+    flat.fillStyle = `rgb(${ground.join()})`;
+    flat.fillRect(0, 0, 600, 400);
+    flat.drawImage(canvas, 0, 0);
+    return flat.getImageData(0, 0, 600, 400).data;
+  });
+  const far = pictures[0].filter((value, i) => Math.abs(value - pictures[1][i]) > 48).length;
+  return [far / pictures[0].length, pictures[1].filter((value, i) => Math.abs(value - ground[i % 4]) > 48).length];
+}"""
+
+
+def test_both_painters_make_the_same_picture(browser: Any) -> None:
+    page = browser.new_page()
+    source = script("geometry.js", "colors.js", "pixels.js", "paint.js").replace("export ", "")
+    page.evaluate(f"() => {{ {source}\nObject.assign(window, {{ GlPainter, PlainPainter }}); }}")
+    for dark in (False, True):
+        different, drawn = page.evaluate(PAINTED_TWICE, dark)
+        assert different < 0.001 and drawn > 1000
+    page.close()

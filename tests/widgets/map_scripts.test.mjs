@@ -10,6 +10,7 @@ const panel = await import(new URL("panel.js", at));
 const status = await import(new URL("status.js", at));
 const map = await import(new URL("map.js", at));
 const paint = await import(new URL("paint.js", at));
+const pixels = await import(new URL("pixels.js", at));
 const draw = await import(new URL("mapdraw.js", at));
 
 const square = new Float32Array([0, 0, 1, 0, 1, 1, 0, 1, 0.5, 0.5]);
@@ -185,7 +186,7 @@ test("points stand out from the ground, also those that say little and those tha
     for (let i = 0; i < 8; i++) shown.push(colors.categoryColor(i, dark));
     for (let i = 0; i <= 40; i++) shown.push(colors.valueColor(i / 40, dark));
     for (const color of shown) {
-      const dim = color.map((part, i) => ground[i] + paint.DIM * (part - ground[i]));
+      const dim = color.map((part, i) => ground[i] + colors.DIM * (part - ground[i]));
       assert.ok(contrast(color, ground) >= 2.2, `${color} on ${ground}: ${contrast(color, ground)}`);
       assert.ok(contrast(dim, ground) >= 1.3, `dimmed ${color} on ${ground}: ${contrast(dim, ground)}`);
     }
@@ -209,4 +210,71 @@ test("a label makes room for the numbers of hits, where there is room", () => {
   assert.ok(Math.abs(moved - 51) >= 16.5 && Math.abs(moved - 50) <= 24);
   const everywhere = Array.from({ length: 20 }, (_, i) => [130, 10 * i]);
   assert.equal(draw.clearOf(box, 50, everywhere), 50);
+});
+
+function drawn(points, { anyLit = false, slice = Infinity } = {}, width = 60, height = 40) {
+  const count = points.goal.length / 2;
+  const made = new pixels.Pixels(width, height);
+  const sent = {
+    start: points.goal,
+    color: new Uint8Array(3 * count).fill(200),
+    shape: new Uint8Array(count),
+    size: new Float32Array(count).fill(1),
+    lit: new Uint8Array(count),
+    ...points,
+  };
+  const scene = { view: { x: 0, y: 0, scale: 10 }, ratio: 1, moved: 1, radius: 4, ground: [255, 255, 255] };
+  let row = 0;
+  let turns = 0;
+  do {
+    row = made.draw(sent, scene, 0, anyLit ? colors.DIM : colors.FULL, row, slice === Infinity ? slice : performance.now() - 1);
+    turns += 1;
+  } while (row >= 0);
+  if (anyLit) made.draw(sent, scene, 1, colors.FULL);
+  const out = new Uint32Array(width * height);
+  made.into(out);
+  const at = (x, y) => [0, 8, 16, 24].map((shift) => (out[y * width + x] >>> shift) & 255);
+  return { out, at, turns };
+}
+
+test("a point drawn pixel by pixel has its colour, a thin edge, and nothing around it", () => {
+  const { at } = drawn({ goal: new Float32Array([0.05, -0.05]), color: new Uint8Array([10, 120, 230]) });
+  const [red, green, blue, alpha] = at(30, 20);
+  assert.ok(Math.abs(red - 10) < 3 && Math.abs(green - 120) < 3 && Math.abs(blue - 230) < 3);
+  assert.ok(Math.abs(alpha / 255 - colors.FULL) < 0.01);
+  assert.ok(at(35, 20)[0] > 240 && at(35, 20)[3] > 50); // the edge has the colour of the ground
+  assert.deepEqual(at(38, 20), [0, 0, 0, 0]);
+});
+
+test("points that stick out at the edge are cut, others are not drawn, wherever they are", () => {
+  const far = [3, 0, -3.3, 0, 0, 2.2, 0, -2.2, 1e9, 0, NaN, 0, 0, -Infinity, 4e4, -4e4];
+  const { out, at } = drawn({ goal: new Float32Array(far) });
+  assert.ok(at(59, 20)[3] > 200 && at(0, 20)[3] > 0 && at(30, 0)[3] > 0 && at(30, 39)[3] > 0);
+  assert.equal(at(30, 20)[3], 0);
+  assert.ok(out.some((word) => word === 0));
+});
+
+test("points drawn in slices make the same picture as at once", () => {
+  let seed = 5;
+  const random = () => ((seed = (seed * 16807) % 2147483647) / 2147483647);
+  const goal = Float32Array.from({ length: 9000 }, () => 6 * random() - 3);
+  const shape = Uint8Array.from({ length: 4500 }, (_, i) => i % 8);
+  const [whole, slices] = [drawn({ goal, shape }), drawn({ goal, shape }, { slice: 0 })];
+  assert.equal(whole.turns, 1);
+  assert.ok(slices.turns > 3);
+  assert.deepEqual(slices.out, whole.out);
+});
+
+test("points that are not selected are dim, and lie below those that are", () => {
+  const points = { goal: new Float32Array([0, 0, 0, 0, 2, 0]), lit: new Uint8Array([1, 0, 0]) };
+  const { at } = drawn({ ...points, color: new Uint8Array([9, 9, 9, 250, 0, 0, 9, 9, 9]) }, { anyLit: true });
+  assert.ok(at(30, 20)[0] < 40);
+  assert.ok(Math.abs(at(50, 20)[3] / 255 - colors.DIM) < 0.01);
+});
+
+test("a program that does a graphics card's work is known by its name", () => {
+  for (const name of ["ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)))", "llvmpipe (LLVM 17, 256 bits)"]) {
+    assert.ok(paint.isProgram(name));
+  }
+  assert.ok(!paint.isProgram("ANGLE (Intel, Mesa Intel(R) UHD Graphics 620 (KBL GT2), OpenGL 4.6)"));
 });

@@ -26,7 +26,19 @@ def node(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_pure_functions(tmp_path: Path) -> None:
     # Node takes a file for a module by its ending or by the nearest package.json
-    for name in ("geometry", "colors", "paint", "maplist", "mapdraw", "mapacts", "mapscene", "map", "panel", "status"):
+    for name in (
+        "geometry",
+        "colors",
+        "pixels",
+        "paint",
+        "maplist",
+        "mapdraw",
+        "mapacts",
+        "mapscene",
+        "map",
+        "panel",
+        "status",
+    ):
         shutil.copy(WIDGETS / f"{name}.js", tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     shutil.copy(Path(__file__).with_name("map_scripts.test.mjs"), tmp_path)
@@ -40,7 +52,17 @@ def test_pure_functions(tmp_path: Path) -> None:
 
 def test_the_joined_script_is_a_module(tmp_path: Path) -> None:
     joined = tmp_path / "map.mjs"
-    names = ("geometry.js", "colors.js", "paint.js", "maplist.js", "mapdraw.js", "mapacts.js", "mapscene.js", "map.js")
+    names = (
+        "geometry.js",
+        "colors.js",
+        "pixels.js",
+        "paint.js",
+        "maplist.js",
+        "mapdraw.js",
+        "mapacts.js",
+        "mapscene.js",
+        "map.js",
+    )
     joined.write_text(script(*names), encoding="utf-8")
     run = node("--check", str(joined), cwd=tmp_path)
     assert run.returncode == 0, run.stderr

@@ -9,6 +9,8 @@ const REST_DARK = "#7c838d";
 const PLAIN_LIGHT = "#2f6f9f";
 const PLAIN_DARK = "#6fb3e0";
 export const MISSING = 255; // category of pages that have none
+export const FULL = 0.92; // how much of the ground a point covers
+export const DIM = 0.4; // the same, of points that are not selected: they never vanish
 
 // Nine steps of viridis (van der Walt and Smith, 2015).
 const VIRIDIS = [

@@ -241,7 +241,7 @@ export const mapScene = {
     // a canvas without anything on it would still be blended into every frame
     this.below.hidden = !this.hulls.length && !this.edges.rows.length;
     if (!this.below.hidden) drawBelow(this.below.getContext("2d"), { ...scene, hulls: this.hulls, edges: this.edges });
-    this.painter.draw({ ...scene, moved, radius: this.radius(), anyLit });
+    if (!this.painter.draw({ ...scene, moved, radius: this.radius(), anyLit })) this.redraw();
     drawAbove(this.above.getContext("2d"), {
       ...scene,
       ground: css(this.colors.ground),

@@ -32,7 +32,17 @@ class MapViews(Panel):
     """A map's data and what its views are told of them."""
 
     _esm = script(
-        *("geometry.js", "colors.js", "paint.js", "maplist.js", "mapdraw.js", "mapacts.js", "mapscene.js", "map.js")
+        *(
+            "geometry.js",
+            "colors.js",
+            "pixels.js",
+            "paint.js",
+            "maplist.js",
+            "mapdraw.js",
+            "mapacts.js",
+            "mapscene.js",
+            "map.js",
+        )
     )
     _css = style("map.css")
     height = traitlets.Int(480).tag(sync=True)

@@ -1,5 +1,6 @@
-// Draws the points: with WebGL2 where there is one, else on a plain canvas. One painter owns one canvas.
-import { css, shapePath } from "./colors.js";
+// Draws the points: with WebGL2 where a graphics card does it, else pixel by pixel. One painter owns one canvas.
+import { DIM, FULL } from "./colors.js";
+import { PlainPainter } from "./pixels.js";
 
 const VERTEX = `#version 300 es
 in vec2 start;
@@ -66,11 +67,30 @@ void main() {
   result = vec4(mix(ground, vColor, inside) * cover, cover);
 }`;
 
-export const DIM = 0.4; // how much is left of points that are not selected: they never vanish
+const WANTED = { alpha: true, antialias: false, premultipliedAlpha: true, failIfMajorPerformanceCaveat: true };
+let hasCard = null; // asked once: each context that is made takes the place of one that shows something
 
-/** Returns a painter for a canvas: WebGL2, or a plain one where there is none. */
+/** Says whether a name of what draws is that of a program that does a graphics card's work, slowly. */
+export function isProgram(renderer) {
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
+}
+
+function cardDraws() {
+  const gl = document.createElement("canvas").getContext("webgl2", WANTED);
+  if (!gl) return false;
+  const names = gl.getExtension("WEBGL_debug_renderer_info");
+  const renderer = gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return !isProgram(String(renderer));
+}
+
+/**
+ * Returns a painter for a canvas: WebGL2 where a graphics card does the work, else a plain one. Its `draw(scene)` says
+ * whether the picture is whole; if not, it wants to be called again.
+ */
 export function makePainter(canvas) {
-  const gl = canvas.getContext("webgl2", { alpha: true, antialias: false, premultipliedAlpha: true });
+  hasCard ??= cardDraws();
+  const gl = hasCard ? canvas.getContext("webgl2", WANTED) : null;
   if (gl) {
     try {
       return new GlPainter(canvas, gl);
@@ -150,7 +170,7 @@ class GlPainter {
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (!this.count) return;
+    if (!this.count) return true;
     gl.useProgram(this.program);
     gl.bindVertexArray(this.array);
     gl.uniform2f(u.middle, view.x, view.y);
@@ -162,75 +182,13 @@ class GlPainter {
     gl.uniform3f(u.ground, ground[0] / 255, ground[1] / 255, ground[2] / 255);
     for (const pass of [0, 1]) {
       gl.uniform1f(u.pass, pass);
-      gl.uniform1f(u.alpha, anyLit && pass === 0 ? DIM : 0.92);
+      gl.uniform1f(u.alpha, anyLit && pass === 0 ? DIM : FULL);
       if (pass === 0 || anyLit) gl.drawArrays(gl.POINTS, 0, this.count);
     }
+    return true;
   }
 
   end() {
     this.gl.getExtension("WEBGL_lose_context")?.loseContext(); // browsers allow only some sixteen at a time
-  }
-}
-
-class PlainPainter {
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.context = canvas.getContext("2d");
-    this.kind = "2d";
-    this.sent = {};
-    this.pictures = new Map();
-  }
-
-  set(name, data) {
-    this.sent[name] = data;
-  }
-
-  /** A point's picture, drawn once for each colour, shape and size. */
-  picture(color, shape, radius, ground) {
-    const key = `${color.join()}-${shape}-${radius.toFixed(1)}-${ground.join()}`;
-    let made = this.pictures.get(key);
-    if (!made) {
-      if (this.pictures.size > 4000) this.pictures.clear();
-      const side = Math.ceil(2 * radius * 1.3 + 4);
-      made = document.createElement("canvas");
-      made.width = side;
-      made.height = side;
-      const context = made.getContext("2d");
-      const path = new Path2D(shapePath(shape, radius, side / 2, side / 2));
-      context.lineWidth = 1.5;
-      context.strokeStyle = css(ground);
-      context.stroke(path);
-      context.fillStyle = css(color);
-      context.fill(path, "evenodd");
-      this.pictures.set(key, made);
-    }
-    return made;
-  }
-
-  draw({ view, width, height, ratio, moved, radius, ground, anyLit }) {
-    const { context, canvas } = this;
-    const { start, goal, color, shape, size, lit } = this.sent;
-    context.clearRect(0, 0, canvas.width, canvas.height);
-    if (!goal) return;
-    for (const pass of [0, 1]) {
-      if (pass === 1 && !anyLit) continue;
-      context.globalAlpha = anyLit && pass === 0 ? DIM : 0.92;
-      for (let row = 0, at = 0; at < goal.length; row++, at += 2) {
-        if ((lit[row] ? 1 : 0) !== pass) continue;
-        const x = start[at] + (goal[at] - start[at]) * moved;
-        const y = start[at + 1] + (goal[at + 1] - start[at + 1]) * moved;
-        const left = (width / 2 + (x - view.x) * view.scale) * ratio;
-        const top = (height / 2 - (y - view.y) * view.scale) * ratio;
-        if (left < -20 || top < -20 || left > canvas.width + 20 || top > canvas.height + 20) continue;
-        const own = [color[3 * row], color[3 * row + 1], color[3 * row + 2]];
-        const picture = this.picture(own, shape[row], radius * ratio * size[row], ground);
-        context.drawImage(picture, left - picture.width / 2, top - picture.height / 2);
-      }
-    }
-    context.globalAlpha = 1;
-  }
-
-  end() {
-    this.pictures.clear();
   }
 }

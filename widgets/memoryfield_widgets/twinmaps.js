@@ -236,7 +236,7 @@ export class TwinMaps {
     const radius = radiusOf(this.count, this.view.scale / this.home);
     const look = { text: style.color, accent: value("--mf-accent"), soft: value("--mf-text-2"), ground: css(ground), radius };
     for (const side of this.sides) {
-      side.painter.draw({
+      const isWhole = side.painter.draw({
         view: this.view,
         width,
         height,
@@ -246,6 +246,7 @@ export class TwinMaps {
         ground,
         anyLit: this.selection.size > 0,
       });
+      if (!isWhole) this.redraw();
       this.drawAbove(side, look);
     }
   }
