@@ -12,7 +12,7 @@ from memoryfield.field.pages import FieldPages
 from memoryfield.format.page import SPECIAL_NAMES
 from memoryfield.progress import ProgressBar
 from memoryfield.stores.opening import open_source
-from memoryfield.stores.pages import StorePages, source_notes
+from memoryfield.stores.pages import StorePages, fetching, source_notes
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -152,7 +152,7 @@ class FieldIndexes(FieldPages):
             progress: Show a bar; or a function of pages done and pages to do; ``False`` for neither.
         """
         index = self.vector_index(model, recipe)
-        with ProgressBar(progress) as report:
+        with fetching(self._source, progress), ProgressBar(progress) as report:
             done = index.sync(verify=verify, progress=report)
         offline = source_notes(self._source)
         return replace(done, notes=(*done.notes, *offline)) if offline else done
@@ -203,7 +203,8 @@ class FieldIndexes(FieldPages):
         from memoryfield.retrieve.search import search
 
         target = self.search_target(retriever, model=model, recipe=recipe)
-        with ProgressBar(progress if sync else False) as report:
+        shown = progress if sync else False
+        with fetching(self._source, shown), ProgressBar(shown) as report:
             return search(
                 [target],
                 question,
@@ -313,7 +314,7 @@ class FieldIndexes(FieldPages):
     ) -> SearchTarget:
         """Return what ``retrieve`` needs of this field, with the indexes in step with the disk."""
         target = self.search_target(retriever, model=model, recipe=recipe)
-        with ProgressBar(progress) as report:
+        with fetching(self._source, progress), ProgressBar(progress) as report:
             if target.vectors is not None:
                 target.vectors.sync(verify=False, progress=report)
         if target.keywords is not None and retriever != "vector":
@@ -347,7 +348,7 @@ class FieldIndexes(FieldPages):
     ) -> _PageVectors:
         """Vectors of the ordinary pages, in step with the disk."""
         index = self.vector_index(model, recipe)
-        with ProgressBar(progress) as report:
+        with fetching(self._source, progress), ProgressBar(progress) as report:
             index.sync(verify=False, progress=report)
         vectors = index.vectors()
         kept = [i for i, name in enumerate(vectors.names) if name not in SPECIAL_NAMES]

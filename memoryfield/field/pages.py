@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -397,7 +397,12 @@ class FieldPages:
         )
 
     def plan_push(
-        self, place: str | os.PathLike[str], *, create: bool = False, on_secrets: str = "warn"
+        self,
+        place: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        on_secrets: str = "warn",
+        progress: bool | Callable[[int, int], None] = True,
     ) -> TransferPlan:
         """Return what it takes to bring this field's pages to another place, as a table; ``apply()`` does it.
 
@@ -408,6 +413,7 @@ class FieldPages:
             place: A directory or an address.
             create: Make the directory when it is missing.
             on_secrets: As in ``export``, for the pages that would leave.
+            progress: Show a bar while pages come from elsewhere; or a function of pages done and pages to do.
 
         Raises:
             StoreError: The place elsewhere does not answer.
@@ -415,18 +421,20 @@ class FieldPages:
         """
         from memoryfield.stores.transfer import plan_transfer
 
-        plan = plan_transfer(self._source, self._other_place(place, create), "push")
+        plan = plan_transfer(self._source, self._other_place(place, create), "push", progress=progress)
         self._check_secrets([move.name for move in plan.changes if move.after is not None], on_secrets)
         return plan
 
-    def plan_pull(self, place: str | os.PathLike[str]) -> TransferPlan:
+    def plan_pull(
+        self, place: str | os.PathLike[str], *, progress: bool | Callable[[int, int], None] = True
+    ) -> TransferPlan:
         """Return what it takes to bring the pages of another place to this field; see ``plan_push``.
 
         In a directory ``apply()`` is one step of the history: ``undo()`` takes it back.
         """
         from memoryfield.stores.transfer import plan_transfer
 
-        return plan_transfer(self._other_place(place), self._source, "pull")
+        return plan_transfer(self._other_place(place), self._source, "pull", progress=progress)
 
     def _other_place(self, place: str | os.PathLike[str], create: bool = False) -> PageSource:
         source = open_source(place if is_address(place) else Path(place).expanduser(), create)

@@ -10,7 +10,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from memoryfield.format.page import Page
 from memoryfield.format.snapshot import LARGEST_PAGE, Entry, Skipped, Snapshot
 from memoryfield.format.verbs import PageVerbs
 from memoryfield.places import cache_directory
+from memoryfield.progress import ProgressBar
 from memoryfield.stores.copy import Copy, Row, State, page_entry
 from memoryfield.stores.protocol import Fetched, Listed, Listing, Store
 from memoryfield.stores.reading import read_wanted
@@ -63,6 +64,7 @@ class StorePages(PageVerbs):
         self._failed = float("-inf")
         self._trouble: str = ""
         self._depth = threading.local()
+        self._report: Report | None = None
 
     def __repr__(self) -> str:
         return f"<StorePages {self.store.place!r}>"
@@ -91,6 +93,15 @@ class StorePages(PageVerbs):
             close()
 
     # Bringing the copy up to date
+
+    @contextmanager
+    def reporting(self, report: Report | None) -> Iterator[None]:
+        """Tell *report* in a ``with`` statement how many pages were carried, and how many there are to carry."""
+        before, self._report = self._report, report
+        try:
+            yield
+        finally:
+            self._report = before
 
     def refresh(self) -> Snapshot:
         """Bring the copy up to date and return what is there now; an interrupted call is gone on with by the next.
@@ -130,9 +141,12 @@ class StorePages(PageVerbs):
         batch: list[Fetched] = []
         waiting = 0
         gone: list[str] = []
+        total = len(missing)
         try:
             for fetched in read_wanted(self.store, missing, len(listing.pages)):
                 item = missing.pop(fetched.filename)
+                if self._report is not None:
+                    self._report(total - len(missing), total)
                 if fetched.raw is None:
                     gone.append(fetched.filename)
                     continue
@@ -297,7 +311,16 @@ class StorePages(PageVerbs):
             state = self._held()
             raws = {f"{page_name(c.name)}{PAGE_SUFFIX}" for c in changes if not c.as_before}
             before = {f: self.read(f).raw for f in sorted(raws & state.rows.keys())}
-            apply_changes(self.store, changes, state, before, self._wrote)
+            total, done = len(changes), 0
+
+            def wrote(filename: str, fetched: Fetched | None) -> None:
+                nonlocal done
+                done += 1
+                self._wrote(filename, fetched)
+                if self._report is not None:
+                    self._report(min(done, total), total)
+
+            apply_changes(self.store, changes, state, before, wrote)
 
     def _wrote(self, filename: str, fetched: Fetched | None) -> None:
         """Take a page that was written, or None for one that was deleted, into the copy."""
@@ -312,6 +335,7 @@ class StorePages(PageVerbs):
             self._take(replace(held, rows=rows))
 
 
+Report = Callable[[int, int], None]
 _New = tuple[dict[str, Row], tuple[str, ...], tuple[Skipped, ...], bool | None]
 
 
@@ -323,6 +347,21 @@ def _readable(place: str) -> str:
     parts = [part for part in without.split("/") if part]
     chosen = re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "").strip(".-")
     return chosen[:60] or "field"
+
+
+@contextmanager
+def fetching(source: object, progress: bool | Report) -> Iterator[None]:
+    """Show a bar in a ``with`` statement while pages of *source* come from elsewhere or go there.
+
+    Args:
+        source: Where the pages are; for a directory or an archive nothing is shown.
+        progress: Whether to; or a function of pages done and pages to do.
+    """
+    if not isinstance(source, StorePages):
+        yield
+        return
+    with ProgressBar(progress, "fetching") as report, source.reporting(report):
+        yield
 
 
 def source_notes(source: object) -> list[str]:

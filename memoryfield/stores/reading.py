@@ -62,7 +62,7 @@ def read_wanted(store: Store, wanted: Mapping[str, Listed], total: int) -> Itera
 def at_once(work: Callable[[Asked], Got], items: Sequence[Asked], most: int) -> Iterator[Got]:
     """Yield what *work* makes of each item, in their order, with up to *most* under way and little held.
 
-    An error, or a caller that stops, ends the rest: what waits is not begun.
+    An error, or a caller that stops, ends the rest: what waits is not begun, and what is under way not waited for.
     """
     if len(items) <= 1:
         yield from map(work, items)
@@ -77,7 +77,7 @@ def at_once(work: Callable[[Asked], Got], items: Sequence[Asked], most: int) -> 
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=not waiting, cancel_futures=True)
 
 
 def archived_pages(archive: BinaryIO, name: str) -> Iterator[tuple[str, bytes, int]]:

@@ -26,7 +26,7 @@ from memoryfield.format.pages import PageSource
 from memoryfield.format.snapshot import Snapshot
 from memoryfield.format.verbs import PageVerbs
 from memoryfield.places import private_directory, state_directory
-from memoryfield.stores.pages import StorePages
+from memoryfield.stores.pages import Report, StorePages, fetching
 
 Act = Literal["add", "update", "delete", "keep", "conflict"]
 _LARGEST_RECORD = 64 * 2**20
@@ -85,7 +85,7 @@ class TransferPlan:
         """The pages that would be written or deleted in the target."""
         return tuple(move for move in self.moves if move.act in ("add", "update", "delete"))
 
-    def apply(self, take: Collection[str] = ()) -> TransferPlan:
+    def apply(self, take: Collection[str] = (), *, progress: bool | Report = True) -> TransferPlan:
         """Write and delete in the target, and return the plan of what was done.
 
         A target that changed since the plan was made is refused as a whole. In a directory this is one step of the
@@ -93,6 +93,7 @@ class TransferPlan:
 
         Args:
             take: Names of conflicts in which the source is right: there the target is overwritten.
+            progress: Show a bar while pages go to a place elsewhere; or a function of pages done and pages to do.
 
         Raises:
             QueryError: *take* names a page that is no conflict, or one that cannot be carried over.
@@ -105,7 +106,8 @@ class TransferPlan:
         moves = _taken(self.moves, take)
         changes = [_change(move) for move in moves if move.act in ("add", "update", "delete")]
         if changes:
-            target.apply(changes, verb=self.verb, note=f"{place_of(self.source)} -> {place_of(target)}")
+            with fetching(target, progress):
+                target.apply(changes, verb=self.verb, note=f"{place_of(self.source)} -> {place_of(target)}")
         agreed = dict(self.base) | dict(self.held)
         for move in moves:
             if move.act in ("add", "update"):
@@ -140,13 +142,16 @@ class TransferPlan:
         )
 
 
-def plan_transfer(source: PageSource, target: PageSource, verb: str = "push") -> TransferPlan:
+def plan_transfer(
+    source: PageSource, target: PageSource, verb: str = "push", *, progress: bool | Report = False
+) -> TransferPlan:
     """Return what it takes to bring the pages of *source* to *target*.
 
     Args:
         source: Where the pages come from; it is never written.
         target: Where they go.
         verb: What it is called in the history of the target.
+        progress: Show a bar while pages come from elsewhere; or a function of pages done and pages to do.
 
     Raises:
         QueryError: Both are the same place.
@@ -154,7 +159,9 @@ def plan_transfer(source: PageSource, target: PageSource, verb: str = "push") ->
     """
     if _identity(source) == _identity(target):
         raise QueryError(f"{place_of(source)} cannot be carried to itself")
-    here, there, base = _hashes(source), _hashes(target), _read_base(source, target)
+    with fetching(source, progress), fetching(target, progress):
+        here, there = _hashes(source), _hashes(target)
+    base = _read_base(source, target)
     held = {name: digest for name, digest in here.items() if there.get(name) == digest}
     moves = [
         _move(name, here.get(name), there.get(name), base.get(name), source)

@@ -79,6 +79,36 @@ def test_an_interrupted_sync_goes_on(memory: Any) -> None:
     assert len(reads(memory)) == 200 - 148
 
 
+def test_a_sync_that_somebody_stops_goes_on_and_tells_how_far_it_is(memory: Any) -> None:
+    memory.files = {f"page-{i}.md": b"text %d\n" % i for i in range(200)}
+    field = mf.MemoryField(StorePages(memory, fresh_seconds=60.0), model="hashing-1024")
+    told: list[tuple[int, int]] = []
+
+    def stopped(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 150:
+            raise KeyboardInterrupt  # as Ctrl-C does, here in the middle
+
+    with pytest.raises(KeyboardInterrupt):
+        field.sync(progress=stopped)
+    assert told == [(i, 200) for i in range(1, 151)]
+    memory.calls.clear()
+    told.clear()
+    assert len(field.sync(progress=lambda *numbers: told.append(numbers)).added) == 200
+    assert len(reads(memory)) == 51, "the page that was under way is read again, the others are not"
+    assert told[:51] == [(i, 51) for i in range(1, 52)]
+    told.clear()
+    field.sync(progress=lambda *numbers: told.append(numbers))
+    assert told == []
+
+
+def test_a_bar_is_shown_while_pages_come(memory: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    mf.MemoryField(StorePages(memory), model="hashing-1024").sync(progress=True)
+    assert "fetching" in capsys.readouterr().err
+    mf.MemoryField(StorePages(memory), model="hashing-1024").sync(progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_failed_sync_changes_nothing_and_says_so(pages: StorePages, memory: Any) -> None:
     before = pages.snapshot()
     memory.files.update({"dock.md": b"deeper\n", "tea.md": b"black tea\n"})

@@ -161,6 +161,16 @@ def test_to_a_store_and_back(here: mf.MemoryField, memory: Any) -> None:
         plan_transfer(pages, here._source, "pull")
 
 
+def test_it_is_told_how_far_a_transfer_is(here: mf.MemoryField, memory: Any) -> None:
+    pages, told = StorePages(memory), []
+    memory.files.clear()
+    plan_transfer(here._source, pages).apply(progress=lambda *numbers: told.append(numbers))
+    assert told == [(1, 2), (2, 2)]
+    told.clear()
+    plan_transfer(StorePages(type(memory)(place="test://other")), here._source, progress=lambda *n: told.append(n))
+    assert told == [(1, 2), (2, 2)]
+
+
 def test_refusals(here: mf.MemoryField, there: mf.MemoryField, tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="to itself"):
         here.plan_push(here.path)
