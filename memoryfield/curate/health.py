@@ -6,7 +6,7 @@ together. ``index`` and ``listing`` stay out of the views of duplicates and of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
@@ -17,9 +17,8 @@ from memoryfield.curate.similar import HasVectors
 from memoryfield.curate.stale import DAYS, check_days, stale
 from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
+from memoryfield.format.deadlinks import dead_links, held_names
 from memoryfield.format.findings import Finding, shown_name
-from memoryfield.format.links import links
-from memoryfield.format.names import PAGE_SUFFIX
 from memoryfield.format.normal import normalized
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
 from memoryfield.format.validate import validate
@@ -228,7 +227,7 @@ def health(
     if vectors is not None:
         found += _equal_vectors(vectors, pages, recipe)
     found += _same_titles(ordinary)
-    found += _broken_links(pages)
+    found += _broken_links(pages, held_names(source))
     found += _over_limit(pages)
     for old in stale(ordinary, days, moment):
         message = f"last changed {old.age:.0f} days ago, on {old.changed:%Y-%m-%d}"
@@ -286,16 +285,10 @@ def _same_titles(pages: Sequence[Page]) -> Iterator[HealthItem]:
             yield HealthItem("same-titles", tuple(page.name for page in group), None, message, remedy)
 
 
-def _broken_links(pages: dict[str, Page]) -> Iterator[HealthItem]:
+def _broken_links(pages: dict[str, Page], held: Collection[str]) -> Iterator[HealthItem]:
     for page in pages.values():
-        seen: set[str] = set()
-        for link in links(page.raw):
-            if link.page is None or link.page in pages or link.page in seen:
-                continue
-            seen.add(link.page)
-            line = 1 + page.raw.count(b"\n", 0, link.span[0])
-            message = f"links to {link.page}{PAGE_SUFFIX}, which is not there"
-            yield HealthItem("broken-links", (page.name,), line, message, "write that page, or correct the link")
+        for dead in dead_links(page, held):
+            yield HealthItem("broken-links", (page.name,), dead.line, dead.message, dead.remedy)
 
 
 def _over_limit(pages: dict[str, Page]) -> Iterator[HealthItem]:

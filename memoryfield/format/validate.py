@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from memoryfield.advice import advice
 from memoryfield.errors import InvalidName, PageNotFound
+from memoryfield.format.deadlinks import dead_links, held_names
 from memoryfield.format.files import is_temporary
 from memoryfield.format.findings import Finding, Findings, Level, shown_name
-from memoryfield.format.links import links
 from memoryfield.format.names import PAGE_SUFFIX, page_name, slug
 from memoryfield.format.page import Page
 from memoryfield.format.pagechecks import check_page, key_line
 from memoryfield.format.pages import PageSource
 from memoryfield.format.renames import rename_proposals, stem_of
 from memoryfield.format.snapshot import Skipped
-from memoryfield.format.yamlread import line_of
 from memoryfield.format.zipread import twins
 
 __all__ = ["Finding", "Findings", "validate"]
 
 _CONFLICT_COPY = re.compile(r"(.+?)\.sync-conflict-.*", re.IGNORECASE | re.DOTALL)
-_MAY_HOLD_LINKS = re.compile(rb"\]\(|\[\[|\]:|\.md")
-_MOST_BROKEN_LINKS = 20  # of one page
 
 
 def validate(source: PageSource) -> Findings:
@@ -37,11 +34,11 @@ def validate(source: PageSource) -> Findings:
     """
     snapshot = source.snapshot()
     found: list[Finding] = []
-    names = {filename.removesuffix(PAGE_SUFFIX) for filename in snapshot.entries}
+    held = held_names(source)
     uuids: dict[str, list[str]] = {}
     for page in source.pages():
         found += check_page(page)
-        found += _broken_links(page, names)
+        found += _broken_links(page, held)
         if page.uuid is not None:
             uuids.setdefault(page.uuid.lower(), []).append(page.name)
     found += _equal_uuids(source, uuids)
@@ -58,21 +55,9 @@ def validate(source: PageSource) -> Findings:
     return Findings(found)
 
 
-def _broken_links(page: Page, names: set[str]) -> Iterator[Finding]:
-    if not _MAY_HOLD_LINKS.search(page.raw):
-        return
-    seen: set[str] = set()
-    for link in links(page.raw):
-        if link.page is None or link.page in names or link.page in seen:
-            continue
-        seen.add(link.page)
-        if len(seen) > _MOST_BROKEN_LINKS:
-            break
-        before = page.raw[: link.span[0]].decode("latin-1")
-        message = f"links to {link.page}{PAGE_SUFFIX}, which is not there"
-        yield Finding(
-            "info", page.filename, 1 + line_of(before, len(before)), "P3", message, "write that page or unlink"
-        )
+def _broken_links(page: Page, held: Collection[str]) -> Iterator[Finding]:
+    for dead in dead_links(page, held):
+        yield Finding("info", page.filename, dead.line, "P3", dead.message, dead.remedy)
 
 
 def _equal_uuids(source: PageSource, uuids: Mapping[str, list[str]]) -> Iterator[Finding]:

@@ -191,7 +191,12 @@ BODIES = [
     Wild(
         "liquid.md", page('title: "{% raw %}x{% endraw %}"', "{% include a %} {{ b }}\n", 26), "{% raw %}x{% endraw %}"
     ),
-    Wild("kiln-itself.md", page("title: Kiln", "See [[kiln-itself|itself]] and ![[plan.png]].\n", 27), "Kiln"),
+    Wild(
+        "kiln-itself.md",
+        page("title: Kiln", "See [[kiln-itself|itself]] and ![[plan.png]].\n", 27),
+        "Kiln",
+        ("info P3 7",),
+    ),
 ]
 
 ALL = [*NAMES, *ENCODINGS, *FRONTMATTER, *BODIES]
