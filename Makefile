@@ -8,6 +8,8 @@ EXTRAS ?= offline,fast,openvino,static,agents,http,s3,git,fsspec,dev
 PIP_FLAGS ?=
 LAB_FLAGS ?=
 PYTEST_FLAGS ?=
+# The tests of one file run one after the other, two files side by side. WORKERS= runs all of them in one process.
+WORKERS ?= -n 2 --dist loadfile
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -45,7 +47,7 @@ voila: $(STAMP) ## show the Workbench on the example field with Voila, which it 
 test: $(STAMP) ## run all tests
 	@$(BIN)/python tests/browser/bring_browser.py
 	@echo "==> test: pytest, with warnings as errors"
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_FLAGS)
 
 check: $(STAMP) ## lint, formatting, types, floors, rule ids in tests, stripped notebooks
 	@echo "==> check: ruff (lint and formatting)"
