@@ -1,70 +1,55 @@
-"""Requests a second of ``memoryfield serve``: search and pages of a field of 1,000, several clients at once."""
+"""Requests a second of ``memoryfield serve``: search and pages of a field of 1,000, eight clients at once."""
 
 from __future__ import annotations
 
-import http.client
-import os
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
+import random
 from pathlib import Path
 
+import loopback
 import material
 from measure import Results, arguments
 
 CLIENTS = 8
-
-
-def _ask(port: int, path: str, count: int) -> int:
-    """Ask *count* times over one connection; return how many answers were 200."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    good = 0
-    for _ in range(count):
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        answer.read()
-        good += answer.status == 200
-    connection.close()
-    return good
-
-
-def _rate(port: int, path: str, total: int) -> tuple[float, int]:
-    _ask(port, path, 3)  # what is loaded at the first request is loaded
-    started = time.perf_counter()
-    with ThreadPoolExecutor(CLIENTS) as clients:
-        good = sum(clients.map(lambda _: _ask(port, path, total // CLIENTS), range(CLIENTS)))
-    return good / (time.perf_counter() - started), good
+QUESTIONS = 500  # different ones, of three words each
+_WORDS = """
+anchor bilge boat brake cable cradle crane deck depth diesel draft engine fender ferry fuel gate harbour hull insurance
+keel ladder lift mast mooring paint permit pilot policy pontoon price pump quay repair rigging rope rudder sail shackle
+slip storm survey tide timber varnish water weight winch wind winter wood work yard
+"""
 
 
 def main() -> None:
     options = arguments(__doc__ or "")
-    total = 160 if options.quick else 1600
-    results = Results("HTTP", f"{CLIENTS} clients on one machine with the server; requests a second on the clock.")
+    total = 400 if options.quick else 2000
+    how = f"{CLIENTS} clients on the machine of the server; {QUESTIONS} questions of three words, in turn."
+    results = Results("HTTP", how)
+    chance = random.Random(8)
+    asked = ["+".join(chance.sample(_WORDS.split(), 3)) for _ in range(QUESTIONS)]
     with material.workspace() as place:
         field = material.write_pages(Path(place) / "field", 1000)
-        command = [sys.executable, "-m", "memoryfield.cli", "serve", str(field), "--port", "0"]
-        own = {"MEMORYFIELD_CACHE_DIR": f"{place}/cache", "MEMORYFIELD_STATE_DIR": f"{place}/state"}
-        environment = {**os.environ, **own, "MEMORYFIELD_MODEL": "hashing-1024"}
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        try:
-            assert server.stdout is not None
-            port = int(server.stdout.readline().split("127.0.0.1:")[1].split("/")[0])
-            first = next(field.glob("*.md")).name
-            for what, path, reach in (
-                ("search by vector, hashing of words included", "/search?q=harbour+crane&retriever=vector", 200),
-                ("search by words", "/search?q=harbour+crane&retriever=keyword", 200),
-                ("hybrid search", "/search?q=harbour+crane", 200),
-                ("a page", f"/{first}", None),
+        with loopback.serving(field, place) as server:
+            names = sorted(path.name for path in field.glob("*.md"))
+            for what, paths, reach in (
+                ("search by vector, hashing of words included", _searches(asked, "vector"), 200),
+                ("search by words", _searches(asked, "keyword"), 200),
+                ("hybrid search, hashing of words included", _searches(asked, "hybrid"), 200),
+                ("a page", [f"/{name}" for name in names[:100]], None),
             ):
-                rate, good = _rate(port, path, total)
-                seen = f"{rate:.0f} a second ({good} of {total // CLIENTS * CLIENTS} answered)"
+                loopback.ask(server.port, paths, 2 * CLIENTS, CLIENTS)  # what is loaded at the first request is loaded
+                before = server.cpu_seconds()
+                seen = loopback.ask(server.port, paths, total, CLIENTS)
+                cpu = (server.cpu_seconds() - before) / total
+                rate = seen.good / seen.seconds
+                times = f"median {seen.delay(0.5) * 1e3:.0f} ms, 99 % in {seen.delay(0.99) * 1e3:.0f} ms"
+                used = f"{cpu * 1e3:.1f} ms of CPU each"
+                shown = f"{rate:.0f} a second ({seen.good} of {total} answered; {times}; {used})"
                 wanted = f"at least {reach} a second" if reach else ""
-                results.add(what, "", "", seen, None, wanted, None if reach is None else rate >= reach)
-        finally:
-            server.terminate()
-            server.wait(30)
+                results.add(what, "", "", shown, None, wanted, None if reach is None else rate >= reach)
     results.print()
+
+
+def _searches(questions: list[str], retriever: str) -> list[str]:
+    return [f"/search?q={question}&retriever={retriever}" for question in questions]
 
 
 if __name__ == "__main__":

@@ -92,6 +92,8 @@ async def serving(site: Site, address: str, port: int, ready: Callable[[int], ob
         ready: Called with the port when requests are answered.
         stop: Ends the server.
     """
+    import numpy  # noqa: F401 - its threads are what is limited below
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
     from tornado.httpserver import HTTPServer
     from tornado.netutil import bind_sockets
 
@@ -106,8 +108,10 @@ async def serving(site: Site, address: str, port: int, ready: Callable[[int], ob
     )
     server.add_sockets(sockets)
     try:
-        ready(sockets[0].getsockname()[1])
-        await stop.wait()
+        # Requests share the cores as it is: the threads of one small product would mostly wait for one another, busily.
+        with threadpool_limits(1, "blas"):
+            ready(sockets[0].getsockname()[1])
+            await stop.wait()
     finally:
         server.stop()
         await server.close_all_connections()
