@@ -48,6 +48,7 @@ _STATES = {
     "journals": "the history of each field",
     "reviews": "answers about families",
     "drafts": "drafts of an editor that was ended",
+    "imports": "which pages an import made, so that the next one knows them",
     "ledgers": "what agents were shown",
     "transfers": "what two places held last, for push and pull",
     "locks": "locks",

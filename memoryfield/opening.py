@@ -110,7 +110,7 @@ def import_field(
         sha256: Digest that the archive must have; by default that of its side file, where there is one.
         kind: ``field`` (archives and flat folders of pages), ``vault``, ``memory-file``, ``records`` or
             ``conversations``; ``auto`` looks.
-        dry_run: Write nothing, only say what would be done (not for archives and fields).
+        dry_run: Write nothing, only say what would be done.
 
     Raises:
         ChecksumMismatch: The archive has another digest.
@@ -120,7 +120,7 @@ def import_field(
     from memoryfield.curate.history import keep_history
     from memoryfield.exchange.detect import is_field
     from memoryfield.exchange.plan import plan_import
-    from memoryfield.format.importing import import_archive, import_pages
+    from memoryfield.format.importing import import_archive, import_pages, plan_pages
 
     path = Path(source).expanduser()
     if kind == "auto" and is_field(path):
@@ -130,10 +130,10 @@ def import_field(
     if kind != "field":
         plan = plan_import(path, target, kind)
         return plan if dry_run else plan.apply()
-    if dry_run:
-        raise QueryError("a dry run is for sources of another form; nothing of a field is ever overwritten")
     if path.is_dir():
+        if dry_run:
+            return plan_pages(PageDirectory(source), target)
         directory = PageDirectory(target, create=True)
         keep_history(directory)
         return import_pages(PageDirectory(source), directory)
-    return import_archive(source, target, sha256=sha256)
+    return import_archive(source, target, sha256=sha256, dry_run=dry_run)

@@ -71,7 +71,7 @@ class Reading:
 
     Attributes:
         kind: One of ``detect.KINDS``.
-        label: What the source is called in the pages' ``imported_from`` key.
+        label: What the source is called in the record of what was imported.
         parts: What becomes pages, in the order of the source.
         unread: What does not.
     """

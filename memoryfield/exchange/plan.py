@@ -1,14 +1,12 @@
 """What an import would change in a field, shown first; running it again changes nothing.
 
-Each page that is made says where it is from: ``imported_from`` (kind and place in it) and ``imported``: a digest of
-that piece of the source, of what was written, and of the source's place; short, since models read them too. So a
-second run knows which pages are its own: an unchanged piece is left alone, a changed one updates a page that nobody
-edited, and a page that somebody edited is a conflict.
+``imported`` remembers which page was made of which piece of a source. So a second run knows which pages are its own:
+an unchanged piece is left alone, a changed one updates a page that nobody edited, and a page that somebody edited is a
+conflict.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from memoryfield.curate.secrets import find_secrets
 from memoryfield.display import Table, counted
 from memoryfield.errors import InvalidName, MemoryfieldError
 from memoryfield.exchange.detect import read_source
+from memoryfield.exchange.imported import Made, load_made, origin_of, page_of, store_made, uuid_of, written_digest
 from memoryfield.exchange.parts import Part, Reading, Unread
 from memoryfield.format import edit
 from memoryfield.format.changes import Change
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     import pandas
 
 _SHOWN = 20
-OWN_KEYS = ("imported_from", "imported")
-_DIGITS = 12
+_NOT_SAID = ("uuid", "created", "updated")  # differ though two pages say the same
+_MOST_TRIED = 50  # pages of one name with a number behind it
 ACTIONS = ("add", "update", "unchanged", "conflict")
 
 
@@ -77,6 +76,7 @@ class ImportPlan(Sequence[ImportItem]):
     unread: tuple[Unread, ...]
     secrets: tuple[str, ...]
     _changes: tuple[Change, ...] = field(compare=False)
+    _made: Mapping[str, Made] = field(compare=False)
     applied: bool = False
 
     def __getitem__(self, index: Any) -> Any:
@@ -102,6 +102,8 @@ class ImportPlan(Sequence[ImportItem]):
             directory = PageDirectory(self.path, create=True)
             keep_history(directory)
             directory.apply(self._changes, verb="import", note=f"from {self.source.name}")
+        if self._made and self.path.is_dir():
+            store_made(self.path, self._made)
         return replace(self, applied=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,14 +177,15 @@ def plan_import(source: str | os.PathLike[str], target: str | os.PathLike[str], 
 def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDirectory | None) -> ImportPlan:
     """Return what the parts of a source would change in a field."""
     present = {page.name: page for page in directory.pages()} if directory is not None else {}
-    own = {page.frontmatter["imported_from"]: page for page in present.values() if _is_text(page, "imported_from")}
+    by_uuid = {page.uuid: page for page in present.values() if page.uuid is not None}
+    known = load_made(goal) if directory is not None else {}
     taken = {name.lower() for name in present} | set(SPECIAL_NAMES)
     items: list[ImportItem] = []
     changes: list[Change] = []
     secrets: list[str] = []
     seen: dict[str, tuple[str, str]] = {}
-    place = os.path.normcase(os.path.realpath(source))
-    origin = hashlib.sha256(os.fsencode(place)).hexdigest()[:_DIGITS]
+    kept: dict[str, Made] = {}
+    origin = origin_of(source)
     for part in reading.parts:
         label = first = f"{reading.kind}:{reading.label}/{part.key}"
         number = 1
@@ -192,20 +195,51 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
         if label in seen:
             items.append(ImportItem(seen[label][0], "unchanged", part.where, ("the source has it twice",)))
             continue
-        page = own.get(label)
+        made = known.get(label)
+        own = page_of(made, present, by_uuid)
+        page: Page | None
         try:
-            name = page.name if page is not None else _name(part, present, taken)
-            item, change, made = _item(part, name, label, origin, page, present.get(name))
+            if own is None:
+                made, own = _recognised(part, label, present, by_uuid)
+            name = own.name if own is not None else _name(part, present, taken)
+            item, change, page = _item(part, name, label, origin, made, own, present.get(name))
         except MemoryfieldError as error:
-            name = page.name if page is not None else (part.name or part.title)
-            item, change, made = ImportItem(name, "conflict", part.where, (str(error),)), None, None
+            name = own.name if own is not None else (part.name or part.title)
+            item, change, page = ImportItem(name, "conflict", part.where, (str(error),)), None, None
         seen[label] = (item.name, part.sha256)
         taken.add(item.name.lower())
         items.append(item)
-        if change is not None and made is not None:
+        if change is not None and page is not None:
             changes.append(change)
-            secrets += [f"{made.name}, line {found.line}: {found.kind} {found.shown}" for found in find_secrets(made)]
-    return ImportPlan(reading.kind, source, goal, tuple(items), reading.unread, tuple(secrets), tuple(changes))
+            secrets += [f"{page.name}, line {found.line}: {found.kind} {found.shown}" for found in find_secrets(page)]
+        there = page if change is not None else own
+        if there is not None and item.action != "conflict" and not _cannot_say(part):
+            written = made.written if change is None and made is not None and made.written else written_digest(there)
+            kept[label] = Made(there.name, there.uuid or "", part.sha256, written, origin)
+    return ImportPlan(reading.kind, source, goal, tuple(items), reading.unread, tuple(secrets), tuple(changes), kept)
+
+
+def _recognised(
+    part: Part, label: str, present: Mapping[str, Page], by_uuid: Mapping[str, Page]
+) -> tuple[Made | None, Page | None]:
+    """Return the page that says what a part says, where nothing is known of an earlier import."""
+    page = by_uuid.get(uuid_of(label))
+    if page is not None:
+        said = written_digest(page, _NOT_SAID) == written_digest(_page(part, page.name, label, page)[0], _NOT_SAID)
+        return Made(page.name, page.uuid or "", part.sha256 if said else "", "", ""), page
+    if part.raw is None:
+        return None, None
+    try:
+        base = slug(part.name or part.title)
+    except InvalidName:
+        return None, None
+    for number in range(1, _MOST_TRIED):
+        page = present.get(base if number == 1 else f"{base}-{number}")
+        if page is None:
+            break
+        if page.raw == part.raw or page.raw == _page(part, page.name, label, None)[0].raw:
+            return Made(page.name, page.uuid or "", part.sha256, "", ""), page
+    return None, None
 
 
 def _name(part: Part, present: Mapping[str, Page], taken: set[str]) -> str:
@@ -222,33 +256,32 @@ def _name(part: Part, present: Mapping[str, Page], taken: set[str]) -> str:
 
 
 def _item(
-    part: Part, name: str, label: str, origin: str, own: Page | None, there: Page | None
+    part: Part, name: str, label: str, origin: str, made: Made | None, own: Page | None, there: Page | None
 ) -> tuple[ImportItem, Change | None, Page | None]:
     if there is not None and part.raw is not None and there.raw == part.raw:
         return ImportItem(name, "unchanged", part.where), None, None
     bare = _cannot_say(part)
-    if own is not None:
-        read, written, known = _imported(own)
-        if read == part.sha256[:_DIGITS]:
+    if own is not None and made is not None:
+        if made.read == part.sha256:
             return ImportItem(own.name, "unchanged", part.where), None, None
-        if known and known != origin:
+        if made.origin and made.origin != origin:
             why = "the page is from another source of the same name: import it from there, or into another field"
             return ImportItem(own.name, "conflict", part.where, (why,)), None, None
-        if written != written_digest(own):
+        if made.written != written_digest(own):
             why = "the source changed, and the page was edited here: merge them by hand"
             return ImportItem(own.name, "conflict", part.where, (why,)), None, None
-        page, notes = _page(part, own.name, label, origin, own)
+        page, notes = _page(part, own.name, label, own)
         return ImportItem(own.name, "update", part.where, notes), Change(own.name, page.raw, own.sha256), page
     if there is not None:
         why = "a page of that name is there, which may be this one, repaired" if bare else "another page has that name"
         return ImportItem(name, "conflict", part.where, (why,)), None, None
     new_page_name(name)
-    page, notes = _page(part, name, label, origin, None)
+    page, notes = _page(part, name, label, None)
     return ImportItem(name, "add", part.where, notes), Change(name, page.raw, absent=True), page
 
 
 def _cannot_say(part: Part) -> str:
-    """Return why a page cannot be given keys that say where it is from; empty where it can."""
+    """Return why the keys of a page cannot be set; empty where they can."""
     if part.raw is None:
         return ""
     page = Page(part.name or "page", part.raw)
@@ -257,50 +290,31 @@ def _cannot_say(part: Part) -> str:
     return "its frontmatter is broken" if page.frontmatter_error is not None else ""
 
 
-def _page(part: Part, name: str, label: str, origin: str, own: Page | None) -> tuple[Page, tuple[str, ...]]:
+def _page(part: Part, name: str, label: str, own: Page | None) -> tuple[Page, tuple[str, ...]]:
     """Return the page that a part becomes, and what there is to say of it."""
     notes = list(part.changes)
-    keys: dict[str, Settable] = {"imported_from": label}
+    keys: dict[str, Settable] = dict(part.keys)
     if part.raw is None:
-        made = part.created or part.updated or datetime.now(UTC)
+        moment = part.created or part.updated or datetime.now(UTC)
         raw = edit.new_page(
             title=part.title,
             summary=part.summary,
             body=part.body,
-            now=made,
-            uuid=own.uuid if own is not None else None,
+            now=moment,
+            uuid=own.uuid if own is not None else uuid_of(label),
         )
-        raw = edit.set_keys(raw, {"updated": part.updated or made, **part.keys, **keys})
+        keys = {"updated": part.updated or moment, **keys}
+        if own is not None and own.created is not None and part.created is None:
+            keys["created"] = own.created
     else:
         page = Page(name, part.raw)
         why = _cannot_say(part)
         if why:
-            return page, (f"{why}: taken as it is, without saying where it is from; validate says more", *notes)
+            return page, (f"{why}: taken as it is; validate says more", *notes)
         if own is not None and own.uuid is not None and page.uuid is None:
             keys["uuid"] = own.uuid
-        raw = edit.set_keys(part.raw, {**part.keys, **keys})
-    page = Page(
-        name, edit.set_keys(raw, {"imported": f"{part.sha256[:_DIGITS]} {written_digest(Page(name, raw))} {origin}"})
-    )
+        raw = part.raw
+    page = Page(name, edit.set_keys(raw, keys) if keys else raw)
     if page.cut_bytes:
         notes.append(f"{page.cut_bytes:,} bytes longer than a page should be")
     return page, tuple(notes)
-
-
-def written_digest(page: Page) -> str:
-    """Return a digest of what a person would edit: everything but the two keys of the import and ``updated``."""
-    front = sorted((key, repr(value)) for key, value in page.frontmatter.items() if key not in (*OWN_KEYS, "updated"))
-    whole = hashlib.sha256(repr(front).encode() + b"\0" + page.body.encode("utf-8", errors="replace"))
-    return whole.hexdigest()[:_DIGITS]
-
-
-def _imported(page: Page) -> tuple[str, str, str]:
-    """Return the digests of the piece, of what was written and of the source's place, as the page keeps them."""
-    given = page.frontmatter.get("imported")
-    words = given.split() if isinstance(given, str) else []
-    read, written, origin = (*words, "", "", "")[:3]
-    return read, written, origin
-
-
-def _is_text(page: Page, key: str) -> bool:
-    return isinstance(page.frontmatter.get(key), str)

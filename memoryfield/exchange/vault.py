@@ -61,6 +61,8 @@ def read_vault(folder: Path, skip: Iterable[str] = ()) -> tuple[list[Part], list
         if PurePosixPath(file.path).name != f"{names[file.path]}.md" or "/" in file.path:
             changes = (f"renamed from {file.path}", *changes)
         title, keys = _known_keys(page, file.path)
+        if keys.get("title") == PurePosixPath(file.path).stem:
+            changes = (*changes, "its file name became its title")
         parts.append(
             Part(
                 file.path,
@@ -236,6 +238,13 @@ def _known_keys(page: Page, path: str) -> tuple[str, dict[str, Settable]]:
         keys["title"] = title
     if summary is not None and "summary" not in front:
         keys["summary"] = summary
-    if title is None and page.title == page.name and not front:
-        title = PurePosixPath(path).stem
+    if title is None and _was_title(page, stem := PurePosixPath(path).stem):
+        title = keys["title"] = stem
     return title or page.title, keys
+
+
+def _was_title(page: Page, stem: str) -> bool:
+    """Whether a file's name said what no title and no heading says: vaults show notes under their names."""
+    if page.name == stem:
+        return False
+    return page.title == page.name or (not stem.isupper() and _slug(page.title) != _slug(stem))

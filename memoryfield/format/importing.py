@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from memoryfield.format.directory import PageDirectory
 from memoryfield.format.files import CREATE_FLAGS, LEFTOVER_AGE, write_errors
 from memoryfield.format.findings import shown_name
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, new_page_name
+from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
 from memoryfield.format.snapshot import Skipped
 from memoryfield.format.zipread import Limits, chunks, read_listing
@@ -47,6 +48,7 @@ class ImportReport:
         skipped: What was left out, with the reason.
         bytes: Size of what was written.
         sha256: Of the archive, where it was one.
+        dry_run: Whether it only says what would be brought; nothing was written.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class ImportReport:
     skipped: tuple[Skipped, ...] = ()
     bytes: int = 0
     sha256: str | None = None
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that JSON can hold."""
@@ -69,15 +72,18 @@ class ImportReport:
             "skipped": shown_skipped(self.skipped),
             "bytes": self.bytes,
             "sha256": self.sha256,
+            "dry_run": self.dry_run,
         }
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
-        parts = [f"{counted(len(self.added), 'page')} added", f"{len(self.unchanged)} there already"]
+        added = counted(len(self.added), "page")
+        parts = [f"{added} to add" if self.dry_run else f"{added} added", f"{len(self.unchanged)} there already"]
         parts += [counted(len(self.conflicts), "conflict")] if self.conflicts else []
         parts += [counted(len(self.files), "other file")] if self.files else []
         rows = [(shown_name(item.filename), item.reason) for item in (*self.conflicts, *self.skipped)]
         notes = [f"sha256 {self.sha256}"] if self.sha256 else []
+        notes += ["nothing was written"] if self.dry_run else []
         more = max(len(rows) - 20, 0)
         return Table(f"{self.path}: {', '.join(parts)}", ("left out", "why"), rows[:20], notes, more=more)
 
@@ -94,6 +100,7 @@ def import_archive(
     *,
     sha256: str | None = None,
     limits: Limits | None = None,
+    dry_run: bool = False,
 ) -> ImportReport:
     """Unpack an archive into a new directory.
 
@@ -102,6 +109,7 @@ def import_archive(
         target: The directory to make; an empty one may be there.
         sha256: Digest that the archive must have; by default that of its side file, where there is one.
         limits: What is refused.
+        dry_run: Check everything, write nothing.
 
     Raises:
         ChecksumMismatch: The archive has another digest.
@@ -123,13 +131,14 @@ def import_archive(
                 names.append(name)
             else:
                 skipped.append(Skipped(name, reason))
-        with write_errors(goal.parent), _parents(goal.parent), _unpacking(goal.parent) as place:
-            written = 0
-            for name in names:
-                content = chunks(handle, name, listing.members[name], listing, path.name)
-                written += _unpack(place / name, content)
-            _to_disk(place, names)
-            _rename(place, goal)
+        members = ((name, chunks(handle, name, listing.members[name], listing, path.name)) for name in names)
+        if dry_run:
+            written = sum(len(piece) for _, content in members for piece in content)
+        else:
+            with write_errors(goal.parent), _parents(goal.parent), _unpacking(goal.parent) as place:
+                written = sum(_unpack(place / name, content) for name, content in members)
+                _to_disk(place, names)
+                _rename(place, goal)
     return ImportReport(
         goal,
         added=tuple(name.removesuffix(PAGE_SUFFIX) for name in names if is_page_filename(name)),
@@ -137,6 +146,7 @@ def import_archive(
         skipped=tuple(sorted(skipped)),
         bytes=written,
         sha256=digest,
+        dry_run=dry_run,
     )
 
 
@@ -154,40 +164,53 @@ def import_pages(source: PageSource, directory: PageDirectory) -> ImportReport:
         FieldLocked: Another process is writing for too long.
         ReadOnlyField: The directory cannot be written.
     """
+    with directory.lock():
+        added, report = _compared(source, directory.pages(), directory.path)
+        directory.apply(added, verb="import", note=f"from {source.path.name}")
+    return report
+
+
+def plan_pages(source: PageSource, target: str | os.PathLike[str]) -> ImportReport:
+    """Return what :func:`import_pages` would do; nothing is written, and a target that is missing is not made."""
+    goal = Path(os.path.abspath(Path(target).expanduser()))
+    present = PageDirectory(goal).pages() if goal.exists() else ()
+    return replace(_compared(source, present, goal)[1], dry_run=True)
+
+
+def _compared(source: PageSource, there: Iterable[Page], goal: Path) -> tuple[list[Change], ImportReport]:
     added: list[Change] = []
     unchanged: list[str] = []
     conflicts: list[Skipped] = []
-    with directory.lock():
-        present: dict[str, str] = {}
-        uuids: dict[str, str] = {}
-        for page in directory.pages():
-            present[page.name] = page.sha256
+    present: dict[str, str] = {}
+    uuids: dict[str, str] = {}
+    for page in there:
+        present[page.name] = page.sha256
+        if page.uuid is not None:
+            uuids.setdefault(page.uuid.lower(), page.name)
+    for page in source.pages():
+        owner = uuids.get(page.uuid.lower()) if page.uuid is not None else None
+        reason = unfit_here(page.filename) or _unfit_as_new(page.name)
+        if present.get(page.name) == page.sha256:
+            unchanged.append(page.name)
+        elif page.name in present:
+            conflicts.append(Skipped(page.filename, "another page has that name"))
+        elif owner is not None:
+            conflicts.append(Skipped(page.filename, f"{owner}{PAGE_SUFFIX} has the same uuid"))
+        elif reason is not None:
+            conflicts.append(Skipped(page.filename, reason))
+        else:
+            added.append(Change(page.name, page.raw, absent=True))
             if page.uuid is not None:
-                uuids.setdefault(page.uuid.lower(), page.name)
-        for page in source.pages():
-            owner = uuids.get(page.uuid.lower()) if page.uuid is not None else None
-            reason = unfit_here(page.filename) or _unfit_as_new(page.name)
-            if present.get(page.name) == page.sha256:
-                unchanged.append(page.name)
-            elif page.name in present:
-                conflicts.append(Skipped(page.filename, "another page has that name"))
-            elif owner is not None:
-                conflicts.append(Skipped(page.filename, f"{owner}{PAGE_SUFFIX} has the same uuid"))
-            elif reason is not None:
-                conflicts.append(Skipped(page.filename, reason))
-            else:
-                added.append(Change(page.name, page.raw, absent=True))
-                if page.uuid is not None:
-                    uuids[page.uuid.lower()] = page.name
-        directory.apply(added, verb="import", note=f"from {source.path.name}")
-    return ImportReport(
-        directory.path,
+                uuids[page.uuid.lower()] = page.name
+    report = ImportReport(
+        goal,
         added=tuple(change.name for change in added),
         unchanged=tuple(unchanged),
         conflicts=tuple(conflicts),
         skipped=source.snapshot().skipped,
         bytes=sum(len(change.after or b"") for change in added),
     )
+    return added, report
 
 
 def shown_skipped(skipped: Iterable[Skipped]) -> list[dict[str, str]]:

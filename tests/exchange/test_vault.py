@@ -177,3 +177,97 @@ def test_a_page_repaired_here_is_not_imported_once_more(vault: Path, tmp_path: P
         assert plan.counts == {"add": 0, "update": 0, "unchanged": 5, "conflict": 1}
         assert "repaired" in next(item for item in plan if item.action == "conflict").notes[0]
     assert field["broken"].title == "repaired" and len(field) == 6
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        ("Boat Hoist.md", "Text.\n", "Boat Hoist"),
+        ("Boat Hoist.md", "---\ntags: [a]\n---\nText.\n", "Boat Hoist"),
+        ("Boat Hoist.md", "# Overview\n\nText.\n", "Boat Hoist"),
+        ("Boat Hoist.md", "# Boat hoist\n\nText.\n", "Boat hoist"),
+        ("Boat Hoist.md", "---\ntitle: The hoist\n---\nText.\n", "The hoist"),
+        ("Übersicht 日本.md", "Text.\n", "Übersicht 日本"),
+        ("README.md", "# The yard\n\nText.\n", "The yard"),
+        ("sub/boat.md", "Text.\n", "boat"),
+    ],
+)
+def test_a_note_keeps_the_title_that_its_file_name_was(tmp_path: Path, path: str, text: str, title: str) -> None:
+    file = tmp_path / "vault" / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    (tmp_path / "vault" / "other sub").mkdir()
+    (tmp_path / "vault" / "other sub" / "x.md").write_text("x\n")
+    mf.import_field(tmp_path / "vault", tmp_path / "field")
+    (page,) = (page for page in mf.open_field(tmp_path / "field").pages() if page.name != "x")
+    assert page.title == title and page.body == text.rpartition("---\n")[2]
+
+
+def test_no_bookkeeping_stands_in_the_pages(vault: Path, tmp_path: Path) -> None:
+    (vault / "facts.md").write_text("same bytes\n")
+    mf.import_field(vault, tmp_path / "field")
+    field = mf.open_field(tmp_path / "field")
+    assert not any("imported" in key for page in field.pages() for key in page.frontmatter)
+    assert field["facts"].raw == b"same bytes\n"
+
+
+def test_pages_are_known_again_where_the_memory_of_the_import_is_lost(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text('{"id": 1, "memory": "Tea is at four."}\n{"memory": "Rope is in the loft."}\n')
+    for source in (vault, facts):
+        mf.import_field(source, tmp_path / "field")
+    before = {page.name: page.raw for page in mf.open_field(tmp_path / "field").pages()}
+    monkeypatch.setenv("MEMORYFIELD_STATE_DIR", str(tmp_path / "another machine"))
+    for source in (vault, facts):
+        plan = mf.import_field(source, tmp_path / "field")
+        assert plan.counts["add"] == plan.counts["update"] == plan.counts["conflict"] == 0
+    # what was edited there is not overwritten, though nobody knows any more what was written
+    field = mf.open_field(tmp_path / "field")
+    field.edit("tea-is-at-four", body="Tea is at five.\n")
+    monkeypatch.setenv("MEMORYFIELD_STATE_DIR", str(tmp_path / "a third machine"))
+    assert mf.import_field(facts, tmp_path / "field").counts["conflict"] == 1
+    after = {page.name: page.raw for page in field.pages()}
+    assert {n: r for n, r in after.items() if n != "tea-is-at-four"} == {
+        n: r for n, r in before.items() if n != "tea-is-at-four"
+    }
+
+
+def test_a_page_that_was_renamed_here_is_still_known(vault: Path, tmp_path: Path) -> None:
+    mf.import_field(vault, tmp_path / "field")
+    field = mf.open_field(tmp_path / "field")
+    field.rename("fine-name", "finer-name")
+    plan = mf.import_field(vault, tmp_path / "field")
+    assert plan.counts["add"] == 0 and "fine-name" not in field.names()
+
+
+def test_a_damaged_memory_of_imports_is_no_obstacle_and_a_newer_one_is_refused(vault: Path, tmp_path: Path) -> None:
+    from memoryfield.errors import NewerSchema
+    from memoryfield.places import state_directory
+
+    mf.import_field(vault, tmp_path / "field")
+    (path,) = (state_directory() / "imports").glob("field-*.json")
+    for text in ("{", "[]", '{"schema_version": 1, "pieces": {"a": 3}}', '{"schema_version": "x", "pieces": {}}'):
+        path.write_text(text)
+        assert mf.import_field(vault, tmp_path / "field").counts["add"] == 0
+    path.write_text('{"schema_version": 9, "pieces": {}}')
+    with pytest.raises(NewerSchema):
+        mf.import_field(vault, tmp_path / "field")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_dry_run_of_a_flat_folder_and_of_an_archive_writes_nothing(tmp_path: Path, there: bool) -> None:
+    source = mf.open_field(tmp_path / "one", create=True)
+    source.write("boat", title="Boat", body="x\n")
+    source.export(tmp_path / "one.memoryfield.zip")
+    goal = tmp_path / "two"
+    if there:
+        mf.open_field(goal, create=True).write("boat", body="another\n")
+    report = mf.import_field(tmp_path / "one", goal, dry_run=True)
+    assert goal.exists() == there and "nothing was written" in repr(report)
+    assert (len(report.conflicts), len(report.added)) == ((1, 0) if there else (0, 1))
+    assert ("1 conflict" if there else "1 page to add") in repr(report) and "1 conflicts" not in repr(report)
+    told = mf.import_field(tmp_path / "one.memoryfield.zip", tmp_path / "three", dry_run=True)
+    assert told.added == ("boat",) and not (tmp_path / "three").exists()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
