@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import pkgutil
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -106,6 +108,19 @@ def test_every_command_that_is_named_exists() -> None:
                 assert (verb[0] or verb[1]) in verbs, f"{path.name}: {verb}"
 
 
+def test_every_name_with_dots_exists() -> None:
+    """A module or a member of one, wherever a page names it."""
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        text = path.read_text(encoding="utf-8")
+        for name in set(re.findall(r"(?<![\w/.-])memoryfield(?:_widgets)?(?:\.[a-z]\w*)+(?:\.[A-Z]\w*)?", text)):
+            if name.endswith((".zip", ".sqlite3", ".ipynb", ".md")):
+                continue
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError) as error:
+                raise AssertionError(f"{path.name} names {name}") from error
+
+
 def test_every_link_between_pages_leads_somewhere() -> None:
     for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
         text = re.sub(
@@ -137,3 +152,10 @@ def test_no_other_rule_is_ever_printed() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 printed |= {node.value} & {f"{letter}{number}" for letter in "PXAH" for number in range(1, 30)}
     assert {"P1", "P8", "P10", "X8"} <= printed <= set(_known_rules())
+
+
+def test_the_picture_of_the_floors_is_the_one_that_is_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    floors = next(one for one in project["tool"]["importlinter"]["contracts"] if one["id"] == "floors")["layers"]
+    picture = (ROOT / "docs" / "explanation" / "design.md").read_text(encoding="utf-8").split("```")[1]
+    assert re.findall(r"^│ (\S.*?) +│", picture, re.MULTILINE) == floors
