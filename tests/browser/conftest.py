@@ -1,8 +1,12 @@
-"""A real JupyterLab in a headless Chromium: one server for all tests, a fresh notebook, kernel and workspace for each.
+"""A real JupyterLab in a headless Chromium: one server and window, a fresh notebook and kernel for each test.
 
 A test opens a notebook with ``notebook(cell, cell, ...)``, acts with mouse and keyboard on ``book.page``, and asks the
 kernel with ``book.ask("an expression")``. It waits for states (``book.until``), never for a time. At the end no script
 may have failed and no request may have left the machine.
+
+JupyterLab takes longer to start in a window than most tests take, and a kernel nearly as long. So the window of a test
+that passed is cleared and used again, and while a test runs the kernel of the next one is started. ``fresh=True`` asks
+for a window of its own. Several processes of pytest may run side by side: each has its own server and directories.
 """
 
 from __future__ import annotations
@@ -10,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -19,6 +22,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCREENS = ROOT / "build" / "screens"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SERVER_STARTS = 90.0  # seconds
+PORTS_TRIED = 3  # one that was free may have been taken by another process of pytest
 STEP = 60.0  # seconds that one thing a test waits for may take
 
 FLAGS = [
@@ -45,6 +50,16 @@ IS_THEMED = """(dark) => {
   return document.body.dataset.jpThemeLight === String(!dark) && red < 128 === dark;
 }"""
 NOTEBOOK = "window.jupyterapp?.shell?.currentWidget"
+OPEN = """async (path) => {
+  const { commands, shell } = window.jupyterapp;
+  const opened = await commands.execute('docmanager:open', { path, factory: 'Notebook' });
+  for (const other of [...shell.widgets('main')]) if (other !== opened) other.dispose();
+  if (shell.leftCollapsed) shell.expandLeft();
+  shell.activateById(opened.id);
+}"""
+READY = f"""(path) => {NOTEBOOK}?.context?.path === path && {NOTEBOOK}.context.isReady
+  && {NOTEBOOK}.sessionContext?.session?.kernel?.status === 'idle'"""
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,6 +69,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             # a browser, a server and a kernel on a busy machine: what fails three times in a row is broken, and says so
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
 
 
 def browser_program() -> str | None:
@@ -93,6 +116,48 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield running
 
 
+class Kernels:
+    """Kernels in directories of their own, each started while the one before is in use."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._starter = ThreadPoolExecutor(1)
+        self._count = 0
+        self._next: Future[Path] | None = None
+
+    def take(self) -> Path:
+        """Return the path of a notebook, not written yet, whose kernel is there or will be soon."""
+        taken = self._next or self._starter.submit(self._start)
+        path = taken.result(SERVER_STARTS)
+        self._next = self._starter.submit(self._start)
+        return path
+
+    def _start(self) -> Path:
+        self._count += 1
+        place = self.lab.root / f"book-{self._count:03}"
+        place.mkdir()
+        wanted = {"path": f"{place.name}/test.ipynb", "name": "test.ipynb", "type": "notebook"}
+        asked = urllib.request.Request(
+            f"{self.lab.address}/api/sessions",
+            json.dumps({**wanted, "kernel": {"name": "python3"}}).encode(),
+            {"Authorization": f"token {self.lab.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(asked, timeout=SERVER_STARTS):
+            return place / "test.ipynb"
+
+    def close(self) -> None:
+        """Start no more; the server ends those that run."""
+        self._starter.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def kernels(lab: Lab) -> Iterator[Kernels]:
+    """The kernels of all tests."""
+    started = Kernels(lab)
+    yield started
+    started.close()
+
+
 @contextlib.contextmanager
 def running_lab(home: Path) -> Iterator[Lab]:
     """Run a JupyterLab on the loopback interface with a token and directories of its own, below *home*."""
@@ -119,45 +184,50 @@ def running_lab(home: Path) -> Iterator[Lab]:
     env = {**os.environ, "HF_HUB_OFFLINE": "1", **{name: str(home / place) for name, place in places.items()}}
     # a kernel speaks with its server only
     env.update({"PYTHONDONTWRITEBYTECODE": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     token = secrets.token_hex(16)
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
-        f"--IdentityProvider.token={token}",
-        f"--ServerApp.root_dir={root}",
-        "--LabApp.expose_app_in_browser=True",
-        "--LabApp.extension_manager=readonly",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
     log = home / "lab.log"
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(command, env=env, cwd=root, stdout=output, stderr=subprocess.STDOUT) as process,
-    ):
+    for _ in range(PORTS_TRIED):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         running = Lab(f"http://127.0.0.1:{port}", token, root)
-        try:
-            _wait_for_server(running, process, log)
-            yield running
-        finally:
-            process.terminate()
+        command = [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            f"--IdentityProvider.token={token}",
+            f"--ServerApp.root_dir={root}",
+            "--LabApp.expose_app_in_browser=True",
+            "--LabApp.extension_manager=readonly",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ]
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(command, env=env, cwd=root, stdout=output, stderr=subprocess.STDOUT) as process,
+        ):
             try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
+                if _is_up(running, process, log):
+                    yield running
+                    return
+            finally:
+                process.terminate()
+                try:
+                    process.wait(15)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+    raise AssertionError(f"JupyterLab ended {PORTS_TRIED} times as it started:\n{log.read_text(errors='replace')}")
 
 
-def _wait_for_server(lab: Lab, process: subprocess.Popen[bytes], log: Path) -> None:
+def _is_up(lab: Lab, process: subprocess.Popen[bytes], log: Path) -> bool:
+    """Wait for the server; say whether it answers, or has ended."""
     end = time.monotonic() + SERVER_STARTS
     while time.monotonic() < end:
-        assert process.poll() is None, log.read_text(errors="replace")
+        if process.poll() is not None:
+            return False
         try:
             with urllib.request.urlopen(f"{lab.address}/api", timeout=1):
-                return
+                return process.poll() is None  # else it was another one that answered
         except OSError:
             time.sleep(0.1)  # no browser runs yet
     raise AssertionError(f"JupyterLab did not start in {SERVER_STARTS:.0f} s:\n{log.read_text(errors='replace')}")
@@ -178,6 +248,7 @@ class Book:
     path: Path
     problems: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
+    listeners: dict[str, Callable[[Any], None]] = field(default_factory=dict)
 
     def ask(self, expression: str) -> Any:
         """Return the value of a Python expression in the kernel; it has to be one that JSON can hold."""
@@ -214,6 +285,14 @@ class Book:
             if time.monotonic() > end:
                 raise AssertionError(f"after {seconds:.0f} s {expression} is {value!r}, not {wanted!r}")
             self.page.wait_for_timeout(50)  # Playwright's own: it lets the page's events through
+
+    def leave(self) -> Any:
+        """End the kernel and close the notebook; return the window."""
+        self.page.evaluate(f"async () => {{ await {NOTEBOOK}?.sessionContext?.shutdown(); }}")
+        self.page.evaluate("() => { for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose(); }")
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
+        return self.page
 
     def close(self) -> None:
         """End the kernel and close the window."""
@@ -268,19 +347,55 @@ def _literal(shown: str) -> str:
 Opener = Callable[..., Book]
 
 
+class Windows:
+    """The window that the next test gets: that of the one before, if nothing went wrong in it."""
+
+    def __init__(self, lab: Lab, browser: Any) -> None:
+        self.lab = lab
+        self.browser = browser
+        self._kept: Any = None
+
+    def take(self, fresh: bool = False) -> Any:
+        """Return a window with JupyterLab and no notebook in it."""
+        if fresh or self._kept is None:
+            return open_window(self.lab, self.browser)
+        window, self._kept = self._kept, None
+        return window
+
+    def give_back(self, book: Book) -> None:
+        """Keep a book's window for the next test; where one is kept already, or a question stands open, close it."""
+        if self._kept is None and not book.page.locator(".jp-Dialog").count():
+            self._kept = book.leave()
+        else:
+            book.close()
+
+
+@pytest.fixture(scope="session")
+def windows(lab: Lab, browser: Any) -> Windows:
+    """The windows of all tests; they end with the browser."""
+    return Windows(lab, browser)
+
+
 @pytest.fixture
-def notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Iterator[Opener]:
+def notebook(
+    lab: Lab, browser: Any, kernels: Kernels, windows: Windows, request: pytest.FixtureRequest
+) -> Iterator[Opener]:
     """Return what opens a notebook of given cells and runs them all.
 
     Args of the function: the cells' code; ``size``, of the window; ``run=False`` to open it only; ``reduced=True`` for
-    a reader who asked for less motion.
+    a reader who asked for less motion; ``fresh=True`` for a window of its own.
     """
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
     opened: list[Book] = []
+    own: list[Book] = []
 
-    def open_notebook(*cells: str, size: Sequence[int] = (1400, 1000), run: bool = True, reduced: bool = False) -> Book:
-        book = open_book(lab, browser, f"{name}-{len(opened)}", cells, size=size, reduced=reduced)
+    def open_notebook(
+        *cells: str, size: Sequence[int] = (1400, 1000), run: bool = True, reduced: bool = False, fresh: bool = False
+    ) -> Book:
+        window = windows.take(fresh)
+        book = _open_in(windows.lab, window, kernels.take(), cells, size=size, reduced=reduced)
         opened.append(book)
+        if fresh:
+            own.append(book)
         if run:
             assert book.run_all(), [output for output in book.outputs() if output["output_type"] == "error"]
         return book
@@ -288,10 +403,25 @@ def notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Iterator
     yield open_notebook
     failed = []
     for book in opened:
-        book.close()
         failed += [f"a script failed: {problem}" for problem in book.problems]
         failed += [f"a request left the machine: {url}" for url in book.outside]
+        if failed or book in own or request.node.stash.get(FAILED, False):
+            book.close()
+        else:
+            windows.give_back(book)
     assert not failed, "\n".join(failed)
+
+
+def open_window(lab: Lab, browser: Any) -> Any:
+    """Start JupyterLab in a window of its own and return Playwright's page; no notebook is open in it."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(STEP * 1000)
+    context.request.get(f"{lab.address}/lab?token={lab.token}")  # leaves the cookie
+    page.goto(f"{lab.address}/lab/workspaces/{secrets.token_hex(4)}?reset")
+    page.wait_for_function("window.jupyterapp?.commands.hasCommand('docmanager:open')", timeout=SERVER_STARTS * 1000)
+    page.evaluate("() => window.jupyterapp.restored.then(() => null)")
+    return page
 
 
 def open_book(
@@ -303,29 +433,31 @@ def open_book(
     size: Sequence[int] = (1400, 1000),
     reduced: bool = False,
 ) -> Book:
-    """Open a new notebook of some cells in a workspace of its own, and wait for its kernel; nothing is run yet."""
+    """Open a new notebook of some cells in a window of its own, and wait for its kernel; nothing is run yet."""
+    path = lab.root / name / "test.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    return _open_in(lab, open_window(lab, browser), path, cells, size=size, reduced=reduced)
+
+
+def _open_in(lab: Lab, page: Any, path: Path, cells: Sequence[str], *, size: Sequence[int], reduced: bool) -> Book:
     import nbformat
 
-    place = lab.root / name
-    place.mkdir(exist_ok=True)
-    path = place / "test.ipynb"
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
     made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(made, path)
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce" if reduced else "no-preference"
-    )
-    page = context.new_page()
-    page.set_default_timeout(STEP * 1000)
     book = Book(page, path)
-    page.on("pageerror", lambda error: book.problems.append(str(error)))
-    page.on("request", lambda asked: None if _is_own(lab, asked.url) else book.outside.append(asked.url))
-    context.request.get(f"{lab.address}/lab?token={lab.token}")  # leaves the cookie
-    page.goto(f"{lab.address}/lab/workspaces/{name}/tree/{name}/test.ipynb?reset")
-    page.wait_for_function(
-        f"{NOTEBOOK}?.context?.isReady && {NOTEBOOK}.sessionContext?.session?.kernel?.status === 'idle'",
-        timeout=SERVER_STARTS * 1000,
-    )
+    book.listeners = {
+        "pageerror": lambda error: book.problems.append(str(error)),
+        "request": lambda asked: None if _is_own(lab, asked.url) else book.outside.append(asked.url),
+    }
+    for event, listener in book.listeners.items():
+        page.on(event, listener)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(reduced_motion="reduce" if reduced else "no-preference")
+    page.mouse.move(0, 0)
+    inside = path.relative_to(lab.root).as_posix()
+    page.evaluate(OPEN, inside)
+    page.wait_for_function(READY, arg=inside, timeout=SERVER_STARTS * 1000)
     return book
 
 
