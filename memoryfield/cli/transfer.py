@@ -1,4 +1,4 @@
-"""Verbs that carry pages between two places of a field: push, pull."""
+"""Verbs for two places of a field: push and pull carry pages, changed shows what is not the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import add_on_secrets, note, show
+from memoryfield.cli.output import add_on_secrets, note, say, show
 
 
 def add_verbs(verbs: Any) -> None:
@@ -29,6 +29,19 @@ def add_verbs(verbs: Any) -> None:
         "memoryfield pull notes/ https://host/notes --apply --take tea",
     )
     _add_arguments(verb)
+    verb = verbs.add(
+        "changed",
+        _changed,
+        "show what changed from another place, or from a commit, to a field",
+        "memoryfield changed @HEAD~3 notes/",
+        "memoryfield changed s3://bucket/notes notes/ --diff",
+    )
+    verb.add_argument(
+        "earlier", help="directory, archive or address; or @REVISION: the field at a commit of its git repository"
+    )
+    verb.add_argument("field", help="directory or archive, or an address: the pages as they are now")
+    verb.add_argument("--diff", action="store_true", help="print the lines that changed")
+    verb.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_arguments(verb: argparse.ArgumentParser) -> None:
@@ -61,3 +74,15 @@ def _carry(plan: Any, options: argparse.Namespace) -> int:
     if not options.apply and plan.changes:
         note("nothing was written; --apply does it")
     return NOTHING if done.conflicts else DONE
+
+
+def _changed(options: argparse.Namespace) -> int:
+    """Show what changed; where nothing did, the exit code is 1."""
+    from memoryfield.opening import open_field
+
+    found = open_field(options.field).changes_since(options.earlier)
+    if options.diff and not options.json:
+        say(found.diff())
+    else:
+        show(found, options.json)
+    return DONE if found else NOTHING

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memoryfield.errors import IndexFileError
-from memoryfield.field.pages import FieldPages
+from memoryfield.field.places import FieldPlaces
 from memoryfield.format.page import SPECIAL_NAMES
 from memoryfield.progress import ProgressBar
 from memoryfield.stores.opening import open_source
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_RETRIEVER = "hybrid"
 
 
-class FieldIndexes(FieldPages):
+class FieldIndexes(FieldPlaces):
     """A field with its vector indexes, its keyword index and its search."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from memoryfield.format.nearnames import did_you_mean
 from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
 from memoryfield.format.verbs import PageVerbs
-from memoryfield.stores.opening import is_address, open_source
 from memoryfield.stores.pages import StorePages, source_notes
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from memoryfield.format.fixes import Fixes
     from memoryfield.format.validate import Findings
     from memoryfield.index.files import IndexState
-    from memoryfield.stores.transfer import TransferPlan
 
 
 class FieldPages:
@@ -395,52 +393,6 @@ class FieldPages:
         heed_secrets(
             lambda: secrets_in(self.pages() if names is None else (self.read(name) for name in names)), on_secrets
         )
-
-    def plan_push(
-        self,
-        place: str | os.PathLike[str],
-        *,
-        create: bool = False,
-        on_secrets: str = "warn",
-        progress: bool | Callable[[int, int], None] = True,
-    ) -> TransferPlan:
-        """Return what it takes to bring this field's pages to another place, as a table; ``apply()`` does it.
-
-        By content: what both places held after the last transfer tells which of them changed a page, and a page that
-        was deleted from one that is new. What both changed is a conflict and left alone.
-
-        Args:
-            place: A directory or an address.
-            create: Make the directory when it is missing.
-            on_secrets: As in ``export``, for the pages that would leave.
-            progress: Show a bar while pages come from elsewhere; or a function of pages done and pages to do.
-
-        Raises:
-            StoreError: The place elsewhere does not answer.
-            SecretsFound: ``on_secrets="refuse"`` and pages that would leave hold what looks like keys or passwords.
-        """
-        from memoryfield.stores.transfer import plan_transfer
-
-        plan = plan_transfer(self._source, self._other_place(place, create), "push", progress=progress)
-        self._check_secrets([move.name for move in plan.changes if move.after is not None], on_secrets)
-        return plan
-
-    def plan_pull(
-        self, place: str | os.PathLike[str], *, progress: bool | Callable[[int, int], None] = True
-    ) -> TransferPlan:
-        """Return what it takes to bring the pages of another place to this field; see ``plan_push``.
-
-        In a directory ``apply()`` is one step of the history: ``undo()`` takes it back.
-        """
-        from memoryfield.stores.transfer import plan_transfer
-
-        return plan_transfer(self._other_place(place), self._source, "pull", progress=progress)
-
-    def _other_place(self, place: str | os.PathLike[str], create: bool = False) -> PageSource:
-        source = open_source(place if is_address(place) else Path(place).expanduser(), create)
-        if isinstance(source, PageDirectory):
-            keep_history(source, who=None if self._history is None else self._history.who)
-        return source
 
     # --- history ------------------------------------------------------------------------------------------------------
 
