@@ -7,6 +7,7 @@ visible; HTML has everything escaped and nothing that a page could turn into mar
 from __future__ import annotations
 
 import html
+import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,13 @@ def counted(count: int, what: str, several: str | None = None) -> str:
         several: The noun for any other number, where that is not *what* with an ``s``.
     """
     return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
+def score_text(score: float) -> str:
+    """Return a score with enough digits to be told from zero: ``0.731``, ``0.000012``."""
+    if not 0 < abs(score) < 0.0005:
+        return f"{score:.3f}"
+    return f"{score:.{min(1 - math.floor(math.log10(abs(score))), 12)}f}"
 
 
 def escape(value: object, limit: int | None = None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.agent.ledger import Ledger
-from memoryfield.display import Table, counted, plain
+from memoryfield.display import Table, counted, plain, score_text
 from memoryfield.errors import ModelError, PageNotFound, QueryError
 from memoryfield.field import MemoryField
 from memoryfield.format.page import Page
@@ -104,7 +104,7 @@ class Digest:
 
     def table(self) -> Table:
         """Return what ``repr`` shows."""
-        rows = [(item.field, item.name, item.action, item.tokens, f"{item.score:.3f}") for item in self.log]
+        rows = [(item.field, item.name, item.action, item.tokens, score_text(item.score)) for item in self.log]
         size = f"{counted(len(self), 'page')}, {counted(self.tokens, 'token')}"
         heading = f"Digest for {plain(self.question, 60)!r}: {size}"
         columns = ("field", "page", "what became of it", "tokens", "score")

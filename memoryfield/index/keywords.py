@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeywordIndex", "KeywordReport", "Snippet", "search_together"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # Of COLUMNS, for BM25. Titles above bodies were tried and helped no field; the name mostly repeats the title.
 WEIGHTS = (0.3, 1.0, 1.0, 1.0, 0.3)
 _LONGEST_VALUE = 256 * 2**20  # bytes; pages are at most 16 MiB, folding makes Chinese three times as long

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from memoryfield.display import Marked, Table, counted
+from memoryfield.display import Marked, Table, counted, score_text
 from memoryfield.format.markdown import headings
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class SearchResults(Sequence[Hit]):
                 *([hit.field] if several else []),
                 hit.name,
                 hit.title,
-                f"{hit.score:.3f}" if self.retriever != "rrf" else f"{hit.score:.4f}",
+                score_text(hit.score) if self.retriever != "rrf" else f"{hit.score:.4f}",
                 Marked(hit.snippet.text, hit.snippet.spans),
                 *([hit.passage] if passages else []),
             ]
