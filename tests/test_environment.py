@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -86,3 +89,61 @@ def test_one_version_everywhere(package: str) -> None:
 def test_changelog_begins_with_this_version() -> None:
     heading = re.search(r"^## \[?([0-9][^\] ]*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert heading and heading.group(1) == PROJECT["version"]
+
+
+# What the development container specification says of the properties that are used here.
+_COMMAND = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "object"}]}
+_DEV_CONTAINER = {
+    "type": "object",
+    "required": ["image"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "image": {"type": "string"},
+        "postCreateCommand": _COMMAND,
+        "forwardPorts": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 65535}},
+        "portsAttributes": {"type": "object", "additionalProperties": {"type": "object"}},
+        "customizations": {
+            "type": "object",
+            "properties": {
+                "vscode": {
+                    "type": "object",
+                    "properties": {
+                        "extensions": {"type": "array", "items": {"type": "string", "pattern": r"^[\w-]+\.[\w-]+$"}},
+                        "settings": {"type": "object"},
+                    },
+                }
+            },
+        },
+    },
+}
+
+
+def test_the_dev_container_is_one_that_can_be_made() -> None:
+    import jsonschema
+
+    described = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    jsonschema.validate(described, _DEV_CONTAINER)
+    image, version = described["image"].split(":")
+    assert image == "python" and SpecifierSet(PROJECT["requires-python"]).contains(version)
+    # the target that it makes is one of the Makefile's, and the interpreter that it names is the one that comes of it
+    assert described["postCreateCommand"] == "make .venv/.installed"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "VENV ?= .venv\n" in makefile and "STAMP := $(VENV)/.installed\n" in makefile
+    settings = described["customizations"]["vscode"]["settings"]
+    assert settings["python.defaultInterpreterPath"].endswith("/.venv/bin/python")
+
+
+def test_binder_installs_what_the_notebooks_need() -> None:
+    """Binder looks into ``.binder`` alone: the interpreter from ``runtime.txt``, then ``postBuild`` in the checkout."""
+    folder = ROOT / ".binder"
+    assert sorted(path.name for path in folder.iterdir()) == ["postBuild", "runtime.txt"]
+    version = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text(encoding="utf-8"))
+    assert version and SpecifierSet(PROJECT["requires-python"]).contains(version[1])
+    script = folder / "postBuild"
+    assert script.read_text(encoding="utf-8").startswith("#!/bin/bash\n") and os.access(script, os.X_OK)
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    (install,) = re.findall(r"^pip install (.*)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    wanted = re.search(r"'\.\[([\w,]+)\]'", install)
+    assert wanted and {"offline", "fast"} <= set(wanted[1].split(",")) <= PROJECT["optional-dependencies"].keys()
+    assert "--constraint constraints.txt" in install and (ROOT / "constraints.txt").is_file()
