@@ -1,15 +1,12 @@
 """Probes: write questions, judge which pages answer them, save them for ``field.evaluate``.
 
-What is judged is a pool: the hits of all retrievers, shuffled, without a word on which of them found a page or how
-high, so that no retriever is favoured by the one who judges. The order is seeded by the question: it is the same again
-for the same question, whoever asks. A page that no retriever found can be added by its name.
+What is judged is a pool of hits (``pooling.py``) in an order that says nothing; a page that no retriever found can be
+added by its name. What was judged goes to a file (``probefile.py``).
 """
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,13 +17,13 @@ import traitlets
 import memoryfield as mf
 from memoryfield_widgets.jobs import Job
 from memoryfield_widgets.panel import Panel, script, style
-from memoryfield_widgets.state import RETRIEVERS, State
+from memoryfield_widgets.pooling import pooled
+from memoryfield_widgets.probefile import ProbeFile
+from memoryfield_widgets.state import State
 
-_KEYS = frozenset(["id", "question", "gold", "category", "answerable", "family_gold"])
 _LONGEST_TEXT = 6_000  # characters of a page in the pool
 _LONGEST_QUESTION = 2_000
 _MOST_ROWS = 500  # saved probes that are listed
-_MOST_LOST = 3
 
 # What is being judged and not saved yet, by file; it outlives the cell that made the panel.
 _drafts: dict[str, dict[str, Any]] = {}
@@ -46,7 +43,6 @@ class ProbeAnnotator(Panel):
 
     Attributes:
         path: The file.
-        probes: What it holds.
 
     Raises:
         RowError: The file cannot be read.
@@ -72,7 +68,7 @@ class ProbeAnnotator(Panel):
     ) -> None:
         own = State.of(field).field
         self.path = Path(path) if path is not None else own.path.absolute().parent / f"{own.name}.probes.jsonl"
-        self.probes = _read(self.path)
+        self._file = ProbeFile(self.path)
         super().__init__(field, state=state, label="Probes", file=str(self.path))
         self.depth = depth
         self.models = tuple(models)
@@ -80,6 +76,11 @@ class ProbeAnnotator(Panel):
         self._guard = threading.RLock()
         self._draft = _drafts.setdefault(str(self.path.absolute()), _fresh())
         self._list()
+
+    @property
+    def probes(self) -> Any:
+        """What the file holds, as far as this panel has read it."""
+        return self._file.probes
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class ProbeAnnotator(Panel):
 
         def work(job: Job) -> tuple[list[str], str]:
             try:
-                return self._pool(question, wanted, job)
+                return pooled(self.state, question, wanted, self.depth, self.models, self.seed, job)
             except BaseException:
                 self.asking = False
                 raise
@@ -112,34 +113,6 @@ class ProbeAnnotator(Panel):
     @property
     def _kind(self) -> str:
         return f"pool {self.model_id}"
-
-    def _pool(self, question: str, wanted: Sequence[str], job: Job) -> tuple[list[str], str]:
-        """Return the names of all hits in an order that says nothing, and what could not be asked."""
-        found = set(wanted)
-        asked = [(retriever, None) for retriever in RETRIEVERS] + [("vector", model) for model in self.models]
-        lost: list[str] = []
-        for retriever, model in asked:
-            job.check()
-            try:
-                hits = self.field.search(
-                    question,
-                    k=self.depth,
-                    retriever=retriever,
-                    model=model or self.state.model,
-                    sync=not self.state.jobs.has("index"),  # an index that is being built can be searched so far
-                    progress=job.progress,
-                )
-            except mf.errors.ModelError as error:
-                lost.append(str(error))
-                continue
-            found.update(hit.name for hit in hits)
-        names = sorted(found)
-        random.Random(f"{self.seed}\0{question}").shuffle(names)
-        note = ""
-        if lost:
-            reasons = "; ".join(dict.fromkeys(lost))
-            note = f"{len(lost)} of {len(asked)} retrievers could not be asked: {reasons[:400]}"
-        return names, note
 
     def _take(self, question: str, names: list[str], note: str) -> None:
         with self._guard:
@@ -198,7 +171,7 @@ class ProbeAnnotator(Panel):
                 raise mf.errors.QueryError("mark the pages that answer the question, or say that no page does")
             old = next((probe for probe in self.probes if probe.id == draft["id"]), None)
             probe = mf.Probe(
-                draft["id"] or _new_id(self.field.name, _read(self.path)),
+                draft["id"] or self._file.new_id(self.field.name),
                 draft["question"],
                 frozenset(draft["gold"]),
                 draft["category"],
@@ -206,7 +179,7 @@ class ProbeAnnotator(Panel):
                 # families are of the gold pages: with other ones they no longer hold
                 old.family_gold if old is not None and old.gold == frozenset(draft["gold"]) else frozenset(),
             )
-            self._write(probe.id, probe)
+            self._file.put(probe.id, probe)
             category = draft["category"]
             self._begin(_fresh(category=category))
         self._list()
@@ -250,23 +223,12 @@ class ProbeAnnotator(Panel):
     def delete(self, probe_id: str) -> None:
         """Take a probe out of the file."""
         with self._guard:
-            self._write(probe_id, None)
+            self._file.put(probe_id, None)
             if self._draft["id"] == probe_id:
                 self._draft["id"] = ""  # what is being judged becomes a new one
         self._list()
         self._show_marks()
         self.state.say(f"probe {probe_id} deleted from {self.path.name}")
-
-    # --- the file -----------------------------------------------------------------------------------------------------
-
-    def _write(self, probe_id: str, probe: Any) -> None:
-        """Replace, add or take out one probe, in what the file holds now: others may write to it as well."""
-        kept = list(_read(self.path))
-        place = next((number for number, other in enumerate(kept) if other.id == probe_id), len(kept))
-        kept[place : place + 1] = [] if probe is None else [probe]
-        made = mf.Probes(kept)
-        made.save(self.path)
-        self.probes = made
 
     def _begin(self, draft: dict[str, Any]) -> None:
         self._draft = _drafts[str(self.path.absolute())] = draft
@@ -379,35 +341,6 @@ def _fresh(
         "pool": [],
         "note": "",
     }
-
-
-def _read(path: Path) -> Any:
-    """Return what a file holds; nothing where there is none.
-
-    Raises:
-        RowError: It cannot be read.
-        QueryError: It holds keys that writing it again would lose.
-    """
-    if not path.exists():
-        return mf.Probes()
-    probes = mf.read_probes(path)
-    if path.suffix.lower() != ".csv":
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        other = sorted({str(key) for line in lines if line.strip() for key in json.loads(line)} - _KEYS)
-        if other:
-            keys = ", ".join(other[:_MOST_LOST])
-            raise mf.errors.QueryError(
-                f"{path.name} has keys that would be lost when it is written again ({keys}): give another path"
-            )
-    return probes
-
-
-def _new_id(field: str, probes: Any) -> str:
-    taken = {probe.id for probe in probes}
-    number = len(taken) + 1
-    while (made := f"{field}-{number:04}") in taken:
-        number += 1
-    return made
 
 
 def _shown(page: Any) -> dict[str, Any]:
