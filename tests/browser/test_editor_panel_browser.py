@@ -145,6 +145,7 @@ def test_similar_pages_while_one_writes_and_a_new_page(notebook: Any, notes: Any
     book = notebook(OPEN.format(path=str(notes), name=NAME))
     panel = book.page.get_by_role("region", name="Page")
     panel.get_by_role("button", name="New page").click()
+    panel.locator(".mf-name", has_text="New page").wait_for()  # until then it is the other page that is typed into
     panel.get_by_label("Title").fill("The crane again")
     panel.get_by_label("Text, Markdown").fill(ROPE)
     panel.locator(".mf-similar li", has_text="Crane").wait_for()

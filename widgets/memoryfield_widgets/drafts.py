@@ -112,6 +112,24 @@ class Draft:
         assert self.ground is not None
         return None if self.body == as_typed(self.ground.body) else self.body
 
+    def shown_page(self, field: mf.MemoryField) -> mf.Page:
+        """Return the page as it would be saved; where it cannot be written, as it is.
+
+        Raises:
+            MemoryfieldError: What was typed makes no page; says why.
+        """
+        return self.base if self.base is not None and why_locked(self.base, field) else self.page(field)
+
+    def elsewhere(self, field: mf.MemoryField) -> str:
+        """Return how the page on disk differs from the one that was read: ``changed``, ``gone`` or nothing."""
+        if self.base is None:
+            return ""
+        try:
+            now = field.read(self.base.name)
+        except mf.errors.PageError:
+            return "gone"
+        return "changed" if now.sha256 != self.base.sha256 else ""
+
     def is_dirty(self, field: mf.MemoryField) -> bool:
         """Whether saving would change anything; true as well where what was typed makes no page."""
         if self.base is None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import traitlets
 
 import memoryfield as mf
-from memoryfield_widgets.drafts import LONGEST_SHOWN, NEW, RAW, Draft, as_typed, opened, view_of, why_locked
+from memoryfield_widgets.drafts import NEW, RAW, Draft, opened, view_of, why_locked
 from memoryfield_widgets.jobs import Job
-from memoryfield_widgets.lookups import Likes, diff_lines, find_likes, last_steps
+from memoryfield_widgets.lookups import Likes, find_likes, last_steps
 from memoryfield_widgets.panel import Panel, script, style
 from memoryfield_widgets.preview import preview
+from memoryfield_widgets.saving import Asked, both_versions
 from memoryfield_widgets.state import State
 
 LONGEST_EMBEDDED = 8192  # bytes of a page that tools embed
@@ -24,14 +24,6 @@ _PAUSE = 0.4  # seconds without typing before similar pages are looked for
 
 
 _editors: weakref.WeakSet[PageEditor] = weakref.WeakSet()
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a person is asked to confirm: the page as it will be, and the version that goes."""
-
-    page: mf.Page
-    base: mf.Page | None
 
 
 class PageEditor(Panel):
@@ -54,7 +46,7 @@ class PageEditor(Panel):
         super().__init__(field, state=state, label="Page")
         self._draft: Draft | None = None
         self._heard: dict[str, int] = {}  # by view: the number of its last message about typing
-        self._asked: _Asked | None = None
+        self._asked: Asked | None = None
         self._likes = Likes()
         _editors.add(self)
         self.follow(self._follow_page, "active", "revision")
@@ -126,11 +118,10 @@ class PageEditor(Panel):
         draft = self._draft
         facts: dict[str, Any] = {"name": None, "limit": LONGEST_EMBEDDED}
         if draft is not None:
-            facts.update(
-                name=draft.name, dirty=draft.name in self.state.drafts, problem="", elsewhere=self._elsewhere()
-            )
+            elsewhere = draft.elsewhere(self.field)
+            facts.update(name=draft.name, dirty=draft.name in self.state.drafts, problem="", elsewhere=elsewhere)
             try:
-                page = self._made(draft)
+                page = draft.shown_page(self.field)
             except mf.MemoryfieldError as error:
                 facts.update(problem=str(error), bytes=len(draft.body.encode("utf-8", "replace")))
             else:
@@ -139,22 +130,6 @@ class PageEditor(Panel):
                     facts.update(tokens=self._likes.tokens, maxTokens=self._likes.most_tokens)
         self.facts = facts
         self.drafts = sorted(self.state.drafts)
-
-    def _made(self, draft: Draft) -> mf.Page:
-        """Return the page as it would be saved; of a field that cannot be written, as it is."""
-        if draft.base is not None and why_locked(draft.base, self.field):
-            return draft.base
-        return draft.page(self.field)
-
-    def _elsewhere(self) -> str:
-        """Return how the page on disk differs from the one that was read: ``changed``, ``gone`` or nothing."""
-        if self._draft is None or self._draft.base is None:
-            return ""
-        try:
-            now = self.field.read(self._draft.base.name)
-        except mf.errors.PageError:
-            return "gone"
-        return "changed" if now.sha256 != self._draft.base.sha256 else ""
 
     def _look_closer(self, delay: float = 0.0) -> None:
         """Make the preview, then look for similar pages on the worker thread."""
@@ -177,7 +152,7 @@ class PageEditor(Panel):
 
     def _find_likes(self, draft: Draft, job: Job) -> tuple[Draft, Likes]:
         try:
-            page = self._made(draft)
+            page = draft.shown_page(self.field)
         except mf.MemoryfieldError:
             return draft, Likes()
         return draft, find_likes(page, self.state, job)
@@ -295,22 +270,15 @@ class PageEditor(Panel):
         draft = self._draft
         if draft is None:
             return
-        if self._elsewhere():
-            self._show_conflict(draft)
+        if draft.elsewhere(self.field):
+            self.tell("conflict", both_versions(draft, self.field))
             return
         page = draft.page(self.field)
         if draft.base is not None and page.raw == draft.base.raw:
             self.state.say(f"{page.name} is saved as it is")
             return
-        self._ask(page, draft.base)
-
-    def _ask(self, page: mf.Page, base: mf.Page | None) -> None:
-        self._asked = _Asked(page, base)
-        if base is None:
-            lines = [["+", line] for line in as_typed(page.text).split("\n")]
-        else:
-            lines = diff_lines(self.field.plan_edit(base, raw=page.raw).diff)
-        self.tell("confirm", {"name": page.name, "sha256": page.sha256, "isNew": base is None, "diff": lines})
+        self._asked = Asked(page, draft.base)
+        self.tell("confirm", self._asked.shown(self.field))
 
     def heard_apply(self, content: Mapping[str, Any]) -> None:
         """Write what was shown, if the page is still the one that was read."""
@@ -318,14 +286,11 @@ class PageEditor(Panel):
         if asked is None or content.get("sha256") != asked.page.sha256:
             raise mf.errors.PageChanged("what was shown is not what would be written; nothing was written: save again")
         try:
-            if asked.base is None:
-                page = self.field.put(asked.page.name, asked.page.raw)
-            else:
-                page = self.field.plan_edit(asked.base, raw=asked.page.raw).apply()
+            page = asked.write(self.field)
         except (mf.errors.PageChanged, mf.errors.PageNotFound):
             if self._draft is None or asked.base is None:
                 raise
-            self._show_conflict(self._draft)
+            self.tell("conflict", both_versions(self._draft, self.field))
             return
         self._saved(page, NEW if asked.base is None else page.name)
 
@@ -334,26 +299,6 @@ class PageEditor(Panel):
         self._draft = opened(page)
         self._show()
         self.state.wrote(f"{page.name} saved", active=page.name)
-
-    def _show_conflict(self, draft: Draft) -> None:
-        """Offer both versions of a page that was changed elsewhere."""
-        assert draft.base is not None
-        mine = draft.page(self.field)
-        try:
-            theirs: mf.Page | None = self.field.read(draft.base.name)
-        except mf.errors.PageNotFound:
-            theirs = None
-        self.tell(
-            "conflict",
-            {
-                "name": draft.base.name,
-                "gone": theirs is None,
-                "theirs": "" if theirs is None else as_typed(theirs.text)[:LONGEST_SHOWN],
-                "mine": as_typed(mine.text)[:LONGEST_SHOWN],
-                "sha256": "" if theirs is None else theirs.sha256,
-                "diff": [] if theirs is None else diff_lines(self.field.plan_edit(theirs, raw=mine.raw).diff),
-            },
-        )
 
     def heard_settle(self, content: Mapping[str, Any]) -> None:
         """End a conflict: ``mine`` over the version that was shown, or ``theirs``."""
@@ -419,7 +364,7 @@ class PageEditor(Panel):
     @property
     def page(self) -> mf.Page | None:
         """The page as it stands in the editor, saved or not; None where none is open."""
-        return None if self._draft is None else self._made(self._draft)
+        return None if self._draft is None else self._draft.shown_page(self.field)
 
     def close(self) -> None:
         """Take the panel away; a draft stays in the state."""
