@@ -17,10 +17,13 @@ from urllib.parse import unquote
 from memoryfield.serve.answers import MOST_TOGETHER, FieldAnswers, Reply, as_json, guarded, said
 from memoryfield.serve.policy import Meter, Policy
 
-_ALLOWED = "GET, HEAD, PUT, DELETE"
+_READING = "GET, HEAD"
 _CHUNK = 1 << 16
 _LONGEST_QUESTION = 2000  # in UTF-8 and percent signs that is up to 24 kB of the request's first line
 _MOST_DOWNLOADS = 3  # archives on their way at once, fewer than threads: each holds a copy on the disk
+# What a client may send: also in the description.
+NAMES = r"[a-z0-9-]+\.md(,[a-z0-9-]+\.md)*"
+CONDITION = r'\*|(W/)?"[!#-~]*"( ?, ?(W/)?"[!#-~]*")*'
 _SLOWEST_READER = 60.0  # seconds for a piece of an archive
 
 
@@ -72,7 +75,7 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
 
         def write_error(self, status_code: int, **_: Any) -> None:
             if status_code == 405:
-                self.set_header("Allow", _ALLOWED)
+                self.set_header("Allow", self._allowed())
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(f"{status_code} {self._reason}\n")
 
@@ -88,8 +91,12 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
         async def delete(self, rest: str) -> None:
             await self._run("DELETE", rest)
 
+        def _allowed(self) -> str:
+            is_page = self.request.path.endswith(".md") and self.site.policy.writes
+            return f"{_READING}, PUT, DELETE" if is_page else _READING
+
         def _refuse(self) -> None:
-            self._now(said(405, f"{_ALLOWED} are answered", Allow=_ALLOWED))
+            self._now(said(405, f"{self._allowed()} are answered", Allow=self._allowed()))
 
         post = patch = options = _refuse_any
 
@@ -150,19 +157,21 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
             words = [unquote(word) for word in rest.split("/")] if rest else [""]
             if len(words) > 2 or any(not _is_word(word) for word in words if word):
                 return said(404, "there is nothing of that name")
-            if words == ["openapi.json"] and method == "GET":
+            if words == ["openapi.json"]:
+                if method != "GET":
+                    return _only_read()
                 from memoryfield.serve.openapi import description
 
                 return as_json(description(self.site.policy, self.site.alone))
             if words == [""] and not self.site.alone:
-                return self._overview() if method == "GET" else said(405, "that is no page")
-            if words == ["search"] and method == "GET":
-                return self._search(dict(self.site.fields))
+                return self._overview() if method == "GET" else _only_read()
+            if words == ["search"]:
+                return self._search(dict(self.site.fields)) if method == "GET" else _only_read()
             if len(words) == 1 and words[0].endswith(".memoryfield.zip"):
                 label = words[0].removesuffix(".memoryfield.zip")
                 found = self.site.fields.get(label)
-                if found is not None and method == "GET":
-                    return found.archive
+                if found is not None:
+                    return found.archive if method == "GET" else _only_read()
             if words[0] in self.site.fields and (len(words) == 2 or not self.site.alone):
                 return self._of_field(method, words[0], words[1] if len(words) == 2 else "")
             if self.site.alone and len(words) == 1:
@@ -184,16 +193,16 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
                     writes = self.site.policy.writes
                     return lambda: answers.catalogue(writes, header("If-None-Match"))
                 if word == "pages.json":
-                    names = self.get_query_argument("names", "").split(",")
-                    if len(names) > MOST_TOGETHER:
-                        return said(400, f"at most {MOST_TOGETHER} pages are sent in one answer")
-                    return lambda: answers.several(names)
+                    names = self.get_query_argument("names", "")
+                    if re.fullmatch(NAMES, names, re.ASCII) is None or names.count(",") >= MOST_TOGETHER:
+                        return said(400, f"names are those of pages, with commas between them, at most {MOST_TOGETHER}")
+                    return lambda: answers.several(names.split(","))
                 if word.endswith(".md"):
                     return lambda: answers.page(word, header("If-None-Match"))
                 return lambda: answers.page_html(word, "./")
             if not word.endswith(".md"):
-                return said(405 if word in ("", "search") else 400, "only NAME.md can be written")
-            refusal = self._may_not_write()
+                return _only_read()
+            refusal = self._may_not_write() or self._unreadable_condition()
             if refusal is not None:
                 return refusal
             if method == "DELETE":
@@ -206,6 +215,14 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
                 return said(403, "this server does not take changes (start it with --writes)")
             if self.request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
                 return said(403, "a page of another site cannot change this one")
+            return None
+
+        def _unreadable_condition(self) -> Reply | None:
+            """A condition that cannot be read must not count as none: what it was to protect would be overwritten."""
+            for name in ("If-Match", "If-None-Match"):
+                value = self.request.headers.get(name)
+                if value is not None and re.fullmatch(CONDITION, value) is None:
+                    return said(400, f'{name} has to be * or tags in quotes, such as "...", as ETag gave them')
             return None
 
         def _search(self, among: Mapping[str, FieldAnswers]) -> Reply | Callable[[], Reply]:
@@ -242,6 +259,10 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
     for name in ("get", "head", "put", "delete", "post", "patch", "options"):
         setattr(Handler, name, base.wrapped(getattr(Handler, name)))
     return [(rf"{re.escape(prefix)}/(.*)", Handler, {"site": site})]
+
+
+def _only_read() -> Reply:
+    return said(405, "only NAME.md can be written", Allow=_READING)
 
 
 def _is_word(word: str) -> bool:

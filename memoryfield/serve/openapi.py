@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from memoryfield.serve.handlers import CONDITION, NAMES
 from memoryfield.serve.policy import Policy
 
 _NAME = {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "maxLength": 190}
@@ -71,13 +72,13 @@ def _operation(summary: str, answers: dict[str, Any], *refusals: int) -> dict[st
 
 
 def _writing() -> dict[str, Any]:
-    tags = {"type": "string", "pattern": '^(\\*|(W/)?"[0-9a-f]{64}"(, ?(W/)?"[0-9a-f]{64}")*)$'}
+    tags = {"type": "string", "pattern": f"^({CONDITION})$", "maxLength": 8000}
     header = {"in": "header", "required": False, "schema": tags}
     match, none = {"name": "If-Match", **header}, {"name": "If-None-Match", **header}
     body = {"required": True, "content": {"text/markdown": {"schema": {"type": "string", "minLength": 1}}}}
     written = {"201": _empty("It is new"), "204": _empty("It was there")}
     return {
-        "put": _operation("Write a page", written, 400, 403, 409, 412, 413, 415, 503)
+        "put": _operation("Write a page", written, 400, 403, 404, 409, 412, 413, 415, 503)
         | {"requestBody": body, "parameters": [match, none]},
         "delete": _operation("Delete a page", {"204": _empty("It is gone")}, 400, 403, 404, 409, 412, 503)
         | {"parameters": [match]},
@@ -116,7 +117,8 @@ def _catalogue() -> dict[str, Any]:
 
 def _names() -> dict[str, Any]:
     told = "File names with commas between them, at most 64"
-    return {"name": "names", "in": "query", "description": told, "schema": {"type": "string", "maxLength": 16_000}}
+    schema = {"type": "string", "pattern": f"^{NAMES}$", "maxLength": 16_000}
+    return {"name": "names", "in": "query", "required": True, "description": told, "schema": schema}
 
 
 def _pages() -> dict[str, Any]:
