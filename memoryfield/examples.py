@@ -6,6 +6,8 @@ from pathlib import Path
 
 from memoryfield.errors import FieldNotFound
 
+EXAMPLES = ("harbor", "bread")
+
 
 def example_field(name: str = "harbor") -> Path:
     """Return the directory of an example field.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoryfield.errors import QueryError
+from memoryfield.errors import FieldNotFound, QueryError
+from memoryfield.examples import EXAMPLES, example_field
 from memoryfield.field import DEFAULT_RETRIEVER, MemoryField
 from memoryfield.format.directory import PageDirectory
+from memoryfield.format.nearnames import did_you_mean
 from memoryfield.progress import ProgressBar
 from memoryfield.stores.opening import is_address, open_source
 
 if TYPE_CHECKING:
-    import os
     from datetime import date, datetime
 
     from memoryfield.exchange.plan import ImportPlan
@@ -50,7 +53,26 @@ def open_field(
         StoreError: The place elsewhere does not answer, or not as a field would.
     """
     place = path if is_address(path) else Path(path).expanduser()
-    return MemoryField(open_source(place, create), model=model, recipe=recipe, backend=backend, who=who)
+    try:
+        source = open_source(place, create)
+    except FieldNotFound as error:
+        raise FieldNotFound(f"{error}{_meant(place)}") from None
+    return MemoryField(source, model=model, recipe=recipe, backend=backend, who=who)
+
+
+def _meant(place: str | os.PathLike[str]) -> str:
+    """Return the end of a message that names fields which may have been meant, or an empty text."""
+    path = Path(place)
+    if is_address(place) or path.exists():
+        return ""
+    if path.name in EXAMPLES:
+        with contextlib.suppress(FieldNotFound):
+            return f"; the example of that name is {example_field(path.name)}"
+    try:
+        beside = [entry.name for entry in os.scandir(path.parent) if entry.is_dir() or entry.name.endswith(".zip")]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, [name for name in beside if not name.startswith(".")])
 
 
 def search_fields(

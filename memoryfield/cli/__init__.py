@@ -27,7 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # page names and texts may hold what the terminal's encoding cannot
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE)
+    options = parser.parse_args(arguments)
     try:
         with at_command_line(), warnings.catch_warnings():
             warnings.simplefilter("always", MemoryfieldWarning)

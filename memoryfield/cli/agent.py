@@ -34,7 +34,7 @@ def _mcp(options: argparse.Namespace) -> int:
     from memoryfield.agent.jupyter import VARIABLE, fields_from
     from memoryfield.agent.mcp_server import serve_stdio
     from memoryfield.agent.tools import MemoryTools
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     named = fields_from({VARIABLE: os.pathsep.join(options.fields)})
     for label, path in named.items():

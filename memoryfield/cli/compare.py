@@ -38,7 +38,7 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     target = None if options.report is None else html_target(options.report)  # before anything is embedded
     found = open_field(options.field, backend=options.backend).compare(

@@ -110,7 +110,7 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _open(options: argparse.Namespace) -> Any:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     return open_field(options.field, model=getattr(options, "model", None))
 

@@ -67,7 +67,7 @@ def _read(paths: list[str]) -> Any:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
     from memoryfield.study.evaluation.differences import diff
     from memoryfield.study.evaluation.files import evaluation_target, load_evaluation
 
@@ -121,7 +121,7 @@ def _records(frame: Any) -> list[dict[str, Any]]:
 
 
 def _probes(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     findings = _read(options.probes).check(open_field(options.field))
     say_json([finding.to_dict() for finding in findings]) if options.json else say(repr(findings))

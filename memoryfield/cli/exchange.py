@@ -56,7 +56,7 @@ def add_verbs(verbs: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     field = open_field(options.field)
     if options.form == "archive":

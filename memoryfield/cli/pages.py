@@ -162,7 +162,7 @@ def _values(pairs: list[str]) -> dict[str, Any]:
 
 
 def _open(options: argparse.Namespace, create: bool = False) -> Any:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     return open_field(options.field, create)
 
@@ -290,20 +290,45 @@ def _delete(options: argparse.Namespace) -> int:
 def _validate(options: argparse.Namespace) -> int:
     field = _open(options)
     if options.fix:
-        fixes = field.plan_fixes(reencode=options.reencode)
-        say(fixes.diff() or "nothing that can be repaired without guessing")
-        if not options.yes:
-            if len(fixes):
-                note("nothing was written; --fix --yes applies it")
-            return NOTHING if len(fixes) else DONE
-        for name in fixes.apply():
-            say(f"repaired {name}")
-    levels = ("error", "warning", "info")
-    findings = [f for f in field.validate() if levels.index(f.level) <= levels.index(options.level)]
-    if options.json:
-        say_json([finding.to_dict() for finding in findings])
-    else:
-        for finding in findings:
-            say(str(finding))
-        note(counted(len(findings), "finding") if findings else "no findings")
+        return _fix(options, field)
+    findings = _findings(options, field)
+    say_json([finding.to_dict() for finding in findings]) if options.json else _say_findings(findings, "finding")
     return NOTHING if any(finding.level != "info" for finding in findings) else DONE
+
+
+def _fix(options: argparse.Namespace, field: Any) -> int:
+    """Show the repairs, or apply them, and what remains to be done by hand either way."""
+    fixes = field.plan_fixes(reencode=options.reencode)
+    repaired = fixes.apply() if options.yes else ()
+    planned = {(fix.filename, fix.rule) for fix in fixes}
+    remaining = [
+        finding
+        for finding in _findings(options, field)
+        if options.yes or not (finding.fixable or (finding.filename, finding.rule) in planned)
+    ]
+    if options.json:
+        repairs = [{"filename": fix.filename, "rule": fix.rule, "what": fix.message} for fix in fixes]
+        remain = [finding.to_dict() for finding in remaining]
+        say_json({"repairs": repairs, "written": bool(repaired), "remaining": remain})
+    else:
+        say(fixes.diff() or "nothing that can be repaired without guessing")
+        for name in repaired:
+            say(f"repaired {name}")
+        for name, reason in fixes.left:
+            note(f"{name} is left as it is: {reason}")
+        _say_findings(remaining, "finding remains", "findings remain")
+        if len(fixes) and not options.yes:
+            note("nothing was written; --fix --yes applies it")
+    waits = bool(fixes) and not options.yes
+    return NOTHING if waits or any(finding.level != "info" for finding in remaining) else DONE
+
+
+def _findings(options: argparse.Namespace, field: Any) -> list[Any]:
+    levels = ("error", "warning", "info")
+    return [f for f in field.validate() if levels.index(f.level) <= levels.index(options.level)]
+
+
+def _say_findings(findings: list[Any], *words: str) -> None:
+    for finding in findings:
+        say(str(finding))
+    note(counted(len(findings), *words) if findings else f"no {words[-1] if len(words) > 1 else words[0] + 's'}")

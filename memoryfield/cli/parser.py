@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, serve, study, transfer
 
+_LIKE = 0.65  # how much of a word that somebody meant has to be in what was typed
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line; each verb sets ``run``."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="memoryfield",
         description="Open, search, study and curate a memoryfield: a directory of Markdown pages.",
         epilog=(
@@ -45,6 +49,33 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says of a word that it does not know which one may have been meant, with the usage of the verb it belongs to."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, and refuse here what no verb above could take either."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+            near = [match for word in rest for match in get_close_matches(word.partition("=")[0], flags, 2, _LIKE)]
+            self.error(f"not understood: {' '.join(rest)}{_meant(near)}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        is_verb = action.dest == "verb"
+        what = "there is no verb" if is_verb else f"{'/'.join(action.option_strings) or action.dest} cannot be"
+        listed = "memoryfield --help lists all verbs" if is_verb else f"there are: {', '.join(choices)}"
+        meant = _meant(get_close_matches(str(value).lower(), choices, 2, _LIKE))
+        raise argparse.ArgumentError(None, f"{what} {value!r}{meant or '; ' + listed}")
+
+
+def _meant(near: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+
+
 class _ShowVersion(argparse.Action):
     """Print the version, which is looked up only then."""
 
@@ -58,13 +89,13 @@ class _ShowVersion(argparse.Action):
 class _Verbs:
     """Adds verbs that all look alike."""
 
-    def __init__(self, verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    def __init__(self, verbs: argparse._SubParsersAction[Any]) -> None:
         self._verbs = verbs
 
     def add(self, name: str, run: Any, summary: str, *examples: str) -> argparse.ArgumentParser:
         """Add a verb with its function, a line of help and examples."""
         shown = "\n".join(f"  {example}" for example in examples)
-        verb = self._verbs.add_parser(
+        verb: argparse.ArgumentParser = self._verbs.add_parser(
             name,
             help=summary,
             description=summary[:1].upper() + summary[1:] + ".",

@@ -33,7 +33,7 @@ def add_verbs(verbs: Any) -> None:
 
 def _serve(options: argparse.Namespace) -> int:
     from memoryfield.agent.jupyter import VARIABLE, fields_from
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
     from memoryfield.serve.policy import Policy
     from memoryfield.serve.standalone import serve
 

@@ -123,7 +123,7 @@ def _field_and_model(verb: argparse.ArgumentParser) -> None:
 
 
 def _open(options: argparse.Namespace, path: str | None = None) -> Any:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     return open_field(path or options.field, model=options.model, recipe=options.recipe, backend=options.backend)
 

@@ -55,14 +55,14 @@ def _add_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def _push(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     plan = open_field(options.field).plan_push(options.place, create=options.create, on_secrets=options.on_secrets)
     return _carry(plan, options)
 
 
 def _pull(options: argparse.Namespace) -> int:
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     return _carry(open_field(options.field).plan_pull(options.place), options)
 
@@ -78,7 +78,7 @@ def _carry(plan: Any, options: argparse.Namespace) -> int:
 
 def _changed(options: argparse.Namespace) -> int:
     """Show what changed; where nothing did, the exit code is 1."""
-    from memoryfield.opening import open_field
+    from memoryfield.cli.fields import open_field
 
     found = open_field(options.field).changes_since(options.earlier)
     if options.diff and not options.json:

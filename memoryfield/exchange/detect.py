@@ -16,11 +16,16 @@ from memoryfield.exchange.memory_file import split_memory_file
 from memoryfield.exchange.parts import LARGEST_FILE, Part, Reading, Unread
 from memoryfield.exchange.records import read_records
 from memoryfield.exchange.vault import MARKDOWN, read_vault
-from memoryfield.format.names import is_page_filename
+from memoryfield.format.names import is_page_filename, skip_reason
 
 KINDS = ("vault", "memory-file", "records", "conversations")
 MEMORY_FILES = ("MEMORY.md", "CLAUDE.md", "AGENTS.md", "memory.md")
 _IN_EXPORTS = ("conversations.json", "memories.json")
+_NO_NOTES = frozenset(
+    ["README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"]
+)
+_BAD_NAME = "not a valid page name"
+_DEEPEST = 8  # folders that are looked into to say that there is Markdown in them
 _LARGEST_RATIO = 200  # a text packs 5 to 20 times
 
 _Reader = Callable[[str, str], tuple[list[Part], list[Unread]]]
@@ -82,6 +87,39 @@ def is_field(path: Path) -> bool:
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, UnicodeDecodeError):
         return True
     return not names & set(_IN_EXPORTS)
+
+
+def other_markdown(folder: Path, most: int = 1000) -> tuple[tuple[str, ...], bool]:
+    """Return Markdown files of a directory that cannot be pages: their names, or where they lie in folders.
+
+    Files that stand in many folders for another reason (``README.md`` and the like), hidden ones and links are left
+    out.
+
+    Args:
+        folder: The directory; anything else gives none.
+        most: Most files to name.
+
+    Returns:
+        The paths, sorted, and whether these are all.
+    """
+    found: list[str] = []
+    if not folder.is_dir():
+        return (), True
+    for place, folders, files in os.walk(folder):
+        inside = os.path.relpath(place, folder)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if inside.count(os.sep) > _DEEPEST:
+            folders.clear()
+        for name in sorted(files):
+            if name.startswith(".") or not name.lower().endswith(MARKDOWN) or os.path.islink(os.path.join(place, name)):
+                continue
+            if inside != ".":
+                found.append(f"{inside}/{name}".replace(os.sep, "/"))
+            elif not is_page_filename(name) and name not in _NO_NOTES and skip_reason(name) == _BAD_NAME:
+                found.append(name)
+            if len(found) > most:
+                return tuple(sorted(found[:most])), False
+    return tuple(sorted(found)), True
 
 
 def _holds_markdown(folder: Path) -> bool:
