@@ -34,7 +34,8 @@ def _last(sent: list[tuple[dict[str, Any], list[Any]]], kind: str) -> tuple[dict
 def test_what_was_asked_for_is_compared_when_the_panel_is_shown(
     panel: ModelComparison, hear: Callable[..., None], told: Told
 ) -> None:
-    assert panel.stage == "idle" and panel.twin() == ""
+    assert panel.stage == "idle"
+    assert MODEL in panel.twin() and "field.compare(models) returns them" in panel.twin()
     sent = told(panel)
     hear(panel, "hello")
     _settle(panel)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import memoryfield as mf
 import memoryfield_widgets
 from memoryfield_widgets import Panel, State, StatusBar
+from memoryfield_widgets.packing import packed, unpacked
 from memoryfield_widgets.panel import script, style
 
 HERE = Path(memoryfield_widgets.__file__).parent
@@ -125,6 +129,37 @@ def test_scripts_join_into_one_module_without_imports(name: str) -> None:
 
 def test_styles_join() -> None:
     assert "--mf-accent" in style("status.css") and ".mf-status" in style("status.css")
+
+
+def test_what_is_stored_with_a_widget_is_its_script_and_style_packed() -> None:
+    source, look = script("status.js"), style("status.css")
+    assert unpacked(StatusBar._esm) == (source, look) and StatusBar._css == ""
+    assert len(StatusBar._esm) < (len(source) + len(look)) / 1.8
+    with pytest.raises(ValueError, match="no packed panel"):
+        unpacked(source)
+
+
+def test_a_packed_panel_is_a_module_that_exports_what_its_script_does(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node is not installed, so packing is tested in the browser only")
+    module = packed("mf-try", 'const text = "größer ${1} `";\nexport default { render: () => text };\n', ".mf > a {}")
+    # a document and its addresses; Node imports from a data address what a browser imports from a blob
+    (tmp_path / "packed.mjs").write_text(
+        "globalThis.added = [];\n"
+        "globalThis.document = { getElementById: () => null, createElement: () => ({}),"
+        " head: { append: (node) => added.push(node) } };\n"
+        "const made = []; const Real = Blob;\n"
+        "globalThis.Blob = class extends Real { constructor(parts, how) { super(parts, how); made.push(parts); } };\n"
+        "URL.createObjectURL = () => `data:text/javascript,${encodeURIComponent(made.at(-1)[0])}`;\n"
+        "URL.revokeObjectURL = () => null;\n"
+        f"const module = await import({json.dumps('data:text/javascript,' + quote(module))});\n"
+        "console.log(JSON.stringify([module.default.render(), added[0].id, added[0].textContent]));\n",
+        encoding="utf-8",
+    )
+    run = subprocess.run([node, "packed.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == ["größer ${1} `", "mf-try-style", ".mf > a {}"]
 
 
 def test_indexes_are_built_updated_and_deleted_on_demand(

@@ -323,14 +323,15 @@ export default {
     root.append(element("div", { class: "mf-families-head" }, element("div", {}, score, left), find), banner, node);
 
     const canWrite = () => model.get("can_write");
+    let groups = [];
     const redraw = () => {
       const known = model.get("score");
       score.textContent = scoreWords(known) || { finding: "Looking for families…", failed: "No families yet." }[model.get("stage")] || "";
       left.textContent = leftWords(known);
       tabs.list.textContent = known.families === undefined ? "Families" : `Families (${known.families})`;
-      list.show(model.get("groups"), known, canWrite());
+      list.show(groups, known, canWrite());
     };
-    for (const trait of ["score", "groups", "stage", "can_write"]) {
+    for (const trait of ["score", "stage", "can_write"]) {
       model.on(`change:${trait}`, redraw);
       onEnd(() => model.off(`change:${trait}`, redraw));
     }
@@ -351,6 +352,10 @@ export default {
     tabs.merge.disabled = true;
     onEnd(
       hear(model, {
+        groups: (content) => {
+          groups = content.groups;
+          redraw();
+        },
         pair: review.show,
         plan: ({ plan }) => {
           const inside = root.contains(document.activeElement);

@@ -52,7 +52,7 @@ class FamilyReview(Panel):
     _css = style("merging.css", "families.css")
     stage = traitlets.Unicode("idle").tag(sync=True)  # idle, finding, ready, failed
     score = traitlets.Dict().tag(sync=True)
-    groups: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    groups: traitlets.List[Any] = traitlets.List()  # goes by message: not into the saved notebook, as large data do
     merged = traitlets.Dict().tag(sync=True)
     chosen: traitlets.List[Any] = traitlets.List().tag(
         sync=True
@@ -255,6 +255,10 @@ class FamilyReview(Panel):
             }
             self.groups = [group(family) for family in found[:_MOST_GROUPS]]
             self.stage = "ready"
+        self._show_groups()
+
+    def _show_groups(self) -> None:
+        self.tell("groups", {"groups": self.groups})
 
     def _show_pair(self) -> None:
         with self._guard:
@@ -278,8 +282,13 @@ class FamilyReview(Panel):
         self.tell("plan", {"plan": self.desk.shown()})
 
     def twin(self) -> str:
-        """Return the families as a table."""
-        return "" if self.found is None else str(self.found._repr_html_())
+        """Return the families as a table, or how to get it."""
+        if self.found is not None:
+            return str(self.found._repr_html_())
+        return self.not_yet(
+            "they are looked for when the panel is first seen, so nothing of them was known when this cell ran. "
+            "Run the cell again to have the table of families here; field.families() returns it."
+        )
 
     # --- what the view says -------------------------------------------------------------------------------------------
 
@@ -287,6 +296,7 @@ class FamilyReview(Panel):
         """A view appeared: look for families if nobody has yet, and show what there is."""
         if not self._looked:
             self.find()
+        self._show_groups()
         self._show_pair()
         self._show_plan()
 

@@ -238,8 +238,14 @@ class ModelComparison(Panel):
         }
 
     def twin(self) -> str:
-        """Return the tables of the comparison."""
-        return "" if self.comparison is None else str(self.comparison._repr_html_())
+        """Return the tables of the comparison, or how to get them."""
+        if self.comparison is not None:
+            return str(self.comparison._repr_html_())
+        names = " and ".join(map(_name, self.models)) or "the models that are chosen"
+        return self.not_yet(
+            f"{names} are compared when the panel is seen, so nothing was known when this cell ran. Show the panel "
+            "again in a cell of its own to have the tables here; field.compare(models) returns them."
+        )
 
     # --- what the view says -------------------------------------------------------------------------------------------
 

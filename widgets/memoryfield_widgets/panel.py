@@ -13,13 +13,15 @@ ours; ipywidgets offers labels at best. No build step, nothing fetched.
 - **Page text reaches the DOM as text only** (``element(...)`` of ``panel.js`` uses ``textContent``). Markup is made in
   one place, the preview of the editor, from sanitised HTML.
 - **Scripts** import helpers from ``./panel.js`` with one-line imports; ``script()`` joins the files and drops those
-  lines, and Node runs the same files unjoined in the tests. Top-level names must differ among joined files.
+  lines, and Node runs the same files unjoined in the tests. Top-level names must differ among joined files. What is
+  stored with a widget is packed (``packing.py``).
 - ``shell(model, el, name)`` of ``panel.js`` makes the panel's frame: label, theme class, keys that stay inside.
 - **A saved notebook** shows ``twin()``: a static picture or table as HTML, everything in it escaped.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +31,7 @@ import anywidget
 import traitlets
 
 import memoryfield as mf
+from memoryfield_widgets.packing import packed
 from memoryfield_widgets.state import State
 
 _HERE = Path(__file__).parent
@@ -75,6 +78,13 @@ class Panel(anywidget.AnyWidget):
     label = traitlets.Unicode("").tag(sync=True)  # what a screen reader calls the panel
     fault = traitlets.Unicode("").tag(sync=True)  # the state's error: a panel that stands alone has no status line
     _shows_faults = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Pack a panel's script and style: they are stored with each of its widgets."""
+        own = cls.__dict__
+        if isinstance(own.get("_esm"), str) and isinstance(own.get("_css"), str):
+            cls._esm, cls._css = packed(f"mf-{cls.__name__.lower()}", own["_esm"], own["_css"]), ""
+        super().__init_subclass__(**options)
 
     def __init__(self, field: mf.MemoryField | State, *, state: State | None = None, **traits: Any) -> None:
         self.state = State.of(field) if state is None else state
@@ -125,6 +135,11 @@ class Panel(anywidget.AnyWidget):
     def twin(self) -> str:
         """Return what stands in the saved notebook for the panel: static, escaped HTML."""
         return ""
+
+    def not_yet(self, words: str) -> str:
+        """Return a sentence for the saved notebook about what was not there when its cell ran."""
+        text = html.escape(f"{self.label} of {self.field.name}: {words}").replace("$", "&#36;").replace("`", "&#96;")
+        return f'<p class="memoryfield mathjax_ignore">{text}</p>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.field.name!r}>"

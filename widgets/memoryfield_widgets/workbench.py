@@ -154,6 +154,14 @@ class Workbench(Panel):
         """Return the static parts of the panels that have any, map first."""
         order = ["map", "search", *TABS]
         shown = [self._panels[name].twin() for name in order if name in self._panels]
+        closed = [name for name in TABS if name not in self._panels]
+        if closed:
+            calls = ", ".join(f"{MAKERS[name].__name__}(field)" for name in closed)
+            shown.append(
+                self.not_yet(
+                    f"the tabs {', '.join(closed)} had not been opened. {calls} show them in a cell of their own."
+                )
+            )
         return "".join(shown)
 
 
