@@ -119,6 +119,13 @@ def test_a_notebook_says_what_to_do_where_the_model_is_missing(path: Path, tmp_p
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_begins_without_an_index(path: Path) -> None:
+    """What a demo or a tutorial left beside the example would make other cells say something else."""
+    source = "\n".join(cell.source for cell in _read(path).cells if cell.cell_type == "code")
+    assert source.count("copytree(") == source.count("ignore=without_index)")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_says_what_it_takes_asks_before_it_tells_and_leads_on(path: Path) -> None:
     notebook = _read(path)
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
