@@ -14,6 +14,7 @@ from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import html_target, say
+from memoryfield.index.recipes import CONTENT
 
 QUESTIONS = (
     ("vector", "the boat hoist will not pick up properly on a frosty morning"),
@@ -36,12 +37,17 @@ def run_demo(path: Path | None, model: str, out: Path) -> int:
 
     example = example_field()
     probes = example.with_name(f"{example.name}.probes.jsonl") if path is None else None
-    with open_field(path or _own_copy(example, out.parent), model=model) as field:
+    # families are found by title, summary and body alone: with that recipe for all, each page is embedded once
+    with open_field(path or _own_copy(example, out.parent), model=model, recipe=CONTENT) as field:
         embedder = field.embedder()
         because = getattr(embedder, "chosen_because", None)
         say(f"== Model\n{embedder.model_code} from {embedder.source}" + (f": {because}" if because else ""))
         parts: list[tuple[str, str, Callable[[], Any]]] = [
-            ("Embed what changed", "Only pages that changed since the last time are embedded.", field.sync)
+            (
+                "Embed what changed",
+                "Only pages that changed since the last time are embedded, each once: title, summary and body.",
+                field.sync,
+            )
         ]
         for retriever, question in QUESTIONS:
             ask = partial(field.search, question, k=5, retriever=retriever)
