@@ -18,6 +18,7 @@ from pathlib import Path
 
 from memoryfield.curate import journalrows as rows
 from memoryfield.curate.asking import chosen, diff_of, newest, step_value, with_git
+from memoryfield.curate.ground import ground_of
 from memoryfield.curate.journal import LARGEST, OLDEST, JournalFile, journal_path
 from memoryfield.curate.journalrows import DONE, UNDONE, Row
 from memoryfield.curate.restore import mend, reverse, take_back
@@ -27,17 +28,18 @@ from memoryfield.format.directory import PageDirectory
 from memoryfield.format.journaling import Recorded
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
 from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.stores.pages import StorePages
 
 _MOST_DAYS = 100_000  # nothing in a journal is older
 
 __all__ = ["History", "PruneReport", "Step", "Steps", "keep_history"]
 
 
-def keep_history(directory: PageDirectory, *, who: str | None = None) -> History:
+def keep_history(directory: PageDirectory | StorePages, *, who: str | None = None) -> History:
     """Keep every change that is made through *directory* from now on, and mend what a crash left half done.
 
     Args:
-        directory: The field.
+        directory: The field; in a store nothing is mended before its lock is taken, since nothing is asked of it yet.
         who: Who makes the changes; by default the name of the user.
 
     Returns:
@@ -46,8 +48,9 @@ def keep_history(directory: PageDirectory, *, who: str | None = None) -> History
     """
     history = History(directory, who=who)
     directory.journal = history
-    with contextlib.suppress(MemoryfieldError):
-        history.recover(timeout=1.0)
+    if isinstance(directory, PageDirectory):
+        with contextlib.suppress(MemoryfieldError):
+            history.recover(timeout=1.0)
     return history
 
 
@@ -65,7 +68,7 @@ class History:
 
     def __init__(
         self,
-        directory: PageDirectory,
+        directory: PageDirectory | StorePages,
         *,
         who: str | None = None,
         largest: int = LARGEST,
@@ -75,7 +78,8 @@ class History:
         self.who = who or _user()
         self.largest = largest
         self.oldest = oldest
-        self._file = JournalFile(journal_path(directory.path), directory.path)
+        self._ground = ground_of(directory)
+        self._file = JournalFile(self._ground.journal, directory.path)
 
     @property
     def path(self) -> Path:
@@ -83,14 +87,14 @@ class History:
         return self._file.path
 
     def __repr__(self) -> str:
-        return f"<History of {str(self.directory.path)!r}: {str(self.path)!r}>"
+        return f"<History of {self._ground.place!r}: {str(self.path)!r}>"
 
     # What the page directory calls, with the field's lock held
 
     def ready(self) -> None:
         """Mend what a crash left half done. A damaged journal is left for ``begin`` to set aside."""
         with contextlib.suppress(DamagedJournal):
-            mend(self._file, self.directory.path)
+            mend(self._file, self._ground)
 
     def begin(self, verb: str, changes: Sequence[Recorded], note: str, target: int | None = None) -> int:
         """Keep a set of changes before it is made and return the id of its step.
@@ -119,7 +123,7 @@ class History:
     def failed(self, token: int) -> None:
         """Take back what a step did before it failed, and forget it."""
         try:
-            take_back(self._file, self.directory.path, token)
+            take_back(self._file, self._ground, token)
             self._file.drop(token)
         except (MemoryfieldError, OSError) as error:
             raise HistoryError(
@@ -152,7 +156,7 @@ class History:
             with self._file.reading() as connection:
                 found = [step_value(connection, row) for row in rows.step_rows(connection, filename, limit)]
                 said = rows.about(connection)
-                if git and found:
+                if git and found and isinstance(self.directory, PageDirectory):
                     found = with_git(connection, self.directory, found)
             if "pruned_steps" in said:
                 size = int(said.get("pruned_bytes", "0"))
@@ -214,7 +218,7 @@ class History:
             with self._reading() as connection:
                 row = rows.last_undoable(connection) if step is None else chosen(connection, step)
             if row is None:
-                raise HistoryError(f"there is nothing to undo in {self.directory.path}")
+                raise HistoryError(f"there is nothing to undo in {self._ground.place}")
             if row.target is not None and row.state == DONE:
                 return self.redo(row.target) if row.verb == "undo" else self.undo(row.target)
             if row.state != DONE:
@@ -237,7 +241,7 @@ class History:
                 if step is None:
                     undo = rows.standing_undo(connection)
                     if undo is None or undo.target is None:
-                        raise HistoryError(f"there is nothing to redo in {self.directory.path}")
+                        raise HistoryError(f"there is nothing to redo in {self._ground.place}")
                     step = undo.target
                 row = chosen(connection, step)
             if row.target is not None:
@@ -264,8 +268,8 @@ class History:
         with self._file.reading() as connection:
             if not rows.pending(connection):
                 return ()
-        with field_lock(self.directory.path, timeout):
-            mended = mend(self._file, self.directory.path)
+        with self._ground.lock(timeout):
+            mended = mend(self._file, self._ground)
         with self._reading() as connection:
             return tuple(step_value(connection, chosen(connection, number)) for number in mended)
 
@@ -298,7 +302,9 @@ class History:
 
     def elsewhere(self) -> list[Path]:
         """Return fields of this one's name that have a journal and are gone: it may be this field, moved."""
-        found = []
+        found: list[Path] = []
+        if isinstance(self.directory, StorePages):
+            return found
         beginning = self.path.parent.name.rpartition("-")[0]
         for path in sorted(self.path.parent.parent.glob(f"{beginning}-*/{self.path.name}")):
             if path == self.path:
@@ -318,6 +324,8 @@ class History:
         Raises:
             HistoryError: There is no such journal, the old directory is still there, or this field has steps already.
         """
+        if isinstance(self.directory, StorePages):
+            raise HistoryError(f"{self._ground.place} is an address: only a directory is moved with its history")
         place = Path(os.path.abspath(Path(old).expanduser()))
         source = journal_path(place)
         if os.path.lexists(place):
@@ -334,20 +342,20 @@ class History:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        with field_lock(self.directory.path):
-            mend(self._file, self.directory.path)
+        with self._ground.lock(LOCK_TIMEOUT):
+            mend(self._file, self._ground)
             yield
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         if not self._file.exists():
-            raise HistoryError(f"{self.directory.path} has no history yet: no change was made through this library")
+            raise HistoryError(f"{self._ground.place} has no history yet: no change was made through this library")
         with self._file.reading() as connection:
             yield connection
 
     def _reverse(self, row: Row, *, forward: bool) -> Step:
         keeper = _Keeper(self, row.id)
-        reverse(self._file, self.directory.path, row, keeper, forward=forward)
+        reverse(self._file, self._ground, row, keeper, forward=forward)
         return self.step(keeper.token)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memoryfield.errors import NotEditable, PageNotFound
-from memoryfield.format.directory import PageDirectory
 from memoryfield.format.links import links, rewrite_links
 from memoryfield.format.markdown import lines
 from memoryfield.format.page import Page
+from memoryfield.format.verbs import PageVerbs
 
 _DEFINITION = re.compile(r" {0,3}\[(\^?[^\[\]\n]{1,200})\]:")
 
@@ -34,7 +34,7 @@ class Relinked:
     sha256: str
 
 
-def relinked(directory: PageDirectory, old: Sequence[str], new: str, apart: Collection[str]) -> tuple[Relinked, ...]:
+def relinked(directory: PageVerbs, old: Sequence[str], new: str, apart: Collection[str]) -> tuple[Relinked, ...]:
     """Return every page with links to one of *old*, and what it is once they point to *new*.
 
     Args:
@@ -69,7 +69,7 @@ def with_links_to(page: Page, old: Sequence[str], new: str) -> Page:
     return Page(page.name, raw, page.modified)
 
 
-def _every_page(directory: PageDirectory) -> Iterator[Page]:
+def _every_page(directory: PageVerbs) -> Iterator[Page]:
     """Yield every page; a link in one that cannot be read would be left pointing to nothing."""
     seen = set()
     for page in directory.pages():

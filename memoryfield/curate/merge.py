@@ -25,10 +25,10 @@ from memoryfield.curate.survivor import (
     take_source_line,
 )
 from memoryfield.errors import FrontmatterError, NotEditable, QueryError
-from memoryfield.format.directory import PageDirectory
 from memoryfield.format.links import links
 from memoryfield.format.names import page_name
 from memoryfield.format.page import Page, as_text
+from memoryfield.format.verbs import PageVerbs
 
 __all__ = ["MergePlan", "Merged", "plan_merge"]
 
@@ -37,7 +37,7 @@ def plan_merge(
     pages: Sequence[Page],
     into: str | None = None,
     *,
-    directory: PageDirectory,
+    directory: PageVerbs,
     medoid: str | None = None,
     now: datetime | None = None,
     rewrite: Callable[[str], str] | None = None,
@@ -120,7 +120,7 @@ def _check(pages: Sequence[Page]) -> None:
 
 
 def _ordered(
-    pages: Sequence[Page], into: str | None, directory: PageDirectory, medoid: str | None
+    pages: Sequence[Page], into: str | None, directory: PageVerbs, medoid: str | None
 ) -> tuple[list[Page], str]:
     """Return the pages, the surviving one first, and why that one."""
     by_name = {page.name: page for page in pages}

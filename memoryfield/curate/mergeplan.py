@@ -31,10 +31,10 @@ from memoryfield.curate.survivor import (
 from memoryfield.errors import FrontmatterError, InvalidName, NotEditable, PageChanged, PageNotFound, QueryError
 from memoryfield.format.changes import Change
 from memoryfield.format.dates import date_text
-from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import new_page, replace_section, set_body, set_keys
 from memoryfield.format.names import slug
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
+from memoryfield.format.verbs import PageVerbs
 from memoryfield.format.yamlread import Value
 from memoryfield.format.yamlwrite import Settable
 
@@ -79,7 +79,7 @@ class MergePlan:
         afterwards: Called when the plan was carried out; a field brings its indexes up to date with it.
     """
 
-    directory: PageDirectory = field(compare=False)
+    directory: PageVerbs = field(compare=False)
     pages: tuple[Page, ...]
     why: str
     body: str

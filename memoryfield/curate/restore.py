@@ -6,23 +6,18 @@ left or found, so that nobody's later work is lost.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from memoryfield.curate import journalrows as rows
+from memoryfield.curate.ground import Ground, OpenGround
 from memoryfield.curate.journal import JournalFile
 from memoryfield.curate.journalrows import DONE, HALF_DONE, ROLLED_BACK, ChangeRow, Row
 from memoryfield.errors import HistoryError, PageChanged, PageError
-from memoryfield.format.changes import Change, apply_changes
-from memoryfield.format.files import Folder, Unreadable, write_errors
+from memoryfield.format.changes import Change
 from memoryfield.format.findings import shown_name
 from memoryfield.format.journaling import Journal
-from memoryfield.format.snapshot import LARGEST_PAGE
-
-_UNREAD = b""  # in place of a sha256: something is there that is not read
 
 
 class _Seen(NamedTuple):
@@ -39,7 +34,7 @@ class _Seen(NamedTuple):
     strays: list[ChangeRow]
 
 
-def mend(file: JournalFile, field: Path) -> list[int]:
+def mend(file: JournalFile, ground: Ground) -> list[int]:
     """Finish or take back every step that a killed process left pending, and return their ids, the newest first.
 
     Raises:
@@ -51,26 +46,26 @@ def mend(file: JournalFile, field: Path) -> list[int]:
     with file.reading() as connection:
         pending = rows.pending(connection)
     for row in pending:
-        state, remark = _mended(file, field, row)
+        state, remark = _mended(file, ground, row)
         file.settle(row.id, state, remark)
     return [row.id for row in pending]
 
 
-def take_back(file: JournalFile, field: Path, step: int) -> None:
+def take_back(file: JournalFile, ground: Ground, step: int) -> None:
     """Give the pages that a step has changed already what they had before; leave those that somebody changed since."""
-    with write_errors(field), Folder(field) as folder:
+    with ground.opened() as place:
         with file.reading() as connection:
-            seen = _look(folder, rows.change_rows(connection, step))
+            seen = _look(place, rows.change_rows(connection, step))
             changes = [_back(connection, change) for change in seen.after]
-        apply_changes(folder, changes)
+        place.apply(changes)
 
 
-def reverse(file: JournalFile, field: Path, row: Row, journal: Journal, *, forward: bool) -> None:
+def reverse(file: JournalFile, ground: Ground, row: Row, journal: Journal, *, forward: bool) -> None:
     """Undo a step, or make it again, as a step of its own.
 
     Args:
         file: The journal.
-        field: The directory.
+        ground: The directory or the store.
         row: The step.
         journal: What keeps the new step.
         forward: Make it again.
@@ -79,23 +74,23 @@ def reverse(file: JournalFile, field: Path, row: Row, journal: Journal, *, forwa
         PageChanged: A page is not what the step left (or found, to make it again); nothing was written.
     """
     verb = "redo" if forward else "undo"
-    with write_errors(field), Folder(field) as folder:
+    with ground.opened() as place:
         with file.reading() as connection:
             all_changes = rows.change_rows(connection, row.id)
-            seen = _look(folder, all_changes)
+            seen = _look(place, all_changes)
             wrong = [item for item in all_changes if item not in (seen.before if forward else seen.after)]
             if wrong:
                 raise PageChanged(_refusal(connection, row, wrong, verb))
             make = _on if forward else _back
             changes = [make(connection, change) for change in all_changes]
-        apply_changes(folder, changes, journal, verb, f"{row.verb}{f': {row.note}' if row.note else ''}")
+        place.apply(changes, journal, verb, f"{row.verb}{f': {row.note}' if row.note else ''}")
 
 
-def _mended(file: JournalFile, field: Path, row: Row) -> tuple[str, str]:
+def _mended(file: JournalFile, ground: Ground, row: Row) -> tuple[str, str]:
     """Put the pages of a pending step right; return its state and what to say of it."""
-    with write_errors(field), Folder(field) as folder:
+    with ground.opened() as place:
         with file.reading() as connection:
-            seen = _look(folder, rows.change_rows(connection, row.id))
+            seen = _look(place, rows.change_rows(connection, row.id))
             forward = not seen.strays
             try:
                 if not (seen.before and seen.after):
@@ -107,7 +102,7 @@ def _mended(file: JournalFile, field: Path, row: Row) -> tuple[str, str]:
             except HistoryError as error:  # nothing that is kept could be worse than refusing all writes for ever
                 return HALF_DONE, f"a crash left it half done, and it stays so: {error}"
         try:
-            apply_changes(folder, changes)
+            place.apply(changes)
         except PageError as error:
             raise HistoryError(
                 f"step {row.id} ({row.verb}) was left half done by a crash and cannot be put right: {error}"
@@ -122,25 +117,14 @@ def _mended(file: JournalFile, field: Path, row: Row) -> tuple[str, str]:
     return ROLLED_BACK, f"taken back after a crash{strays}"
 
 
-def _look(folder: Folder, changes: Sequence[ChangeRow]) -> _Seen:
-    # Compared with the names that are there: to some file systems `Foo.MD` is there when `foo.md` is.
-    present = set(folder.names())
+def _look(place: OpenGround, changes: Sequence[ChangeRow]) -> _Seen:
+    digests = place.digests([change.filename for change in changes])
     seen = _Seen([], [], [])
     for change in changes:
-        now = _digest(folder, change.filename) if change.filename in present else None
+        now = digests[change.filename]
         part = seen.before if now == change.before else seen.after if now == change.after else seen.strays
         part.append(change)
     return seen
-
-
-def _digest(folder: Folder, filename: str) -> bytes | None:
-    try:
-        raw, _ = folder.read(filename, LARGEST_PAGE)
-    except FileNotFoundError:
-        return None
-    except Unreadable:
-        return _UNREAD
-    return hashlib.sha256(raw).digest()
 
 
 def _back(connection: sqlite3.Connection, change: ChangeRow) -> Change:

@@ -16,11 +16,11 @@ from memoryfield.curate.textdiff import unified_diff
 from memoryfield.display import Table
 from memoryfield.errors import FrontmatterError, InvalidName, NotEditable, PageChanged, QueryError
 from memoryfield.format.changes import Change
-from memoryfield.format.directory import PageDirectory
 from memoryfield.format.edit import append, new_page, one_line, set_body, set_keys
 from memoryfield.format.markdown import Heading, headings
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name, slug
 from memoryfield.format.page import Page, as_text
+from memoryfield.format.verbs import PageVerbs
 from memoryfield.format.yamlwrite import Settable
 
 SPLIT_FROM = "split_from"
@@ -47,7 +47,7 @@ class SplitPlan:
         new_raw: Bytes of the new page.
     """
 
-    directory: PageDirectory = field(compare=False)
+    directory: PageVerbs = field(compare=False)
     page: Page
     raw: bytes
     new_name: str
@@ -111,7 +111,7 @@ def plan_split(
     page: Page,
     at: str | int,
     *,
-    directory: PageDirectory,
+    directory: PageVerbs,
     new_name: str | None = None,
     title: str | None = None,
     now: datetime | None = None,

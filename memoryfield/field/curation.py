@@ -65,7 +65,7 @@ class FieldCuration(FieldIndexes):
     ) -> MergePlan:
         from memoryfield.curate.merge import plan_merge
 
-        directory = self._directory()
+        directory = self._editable()
         pages = [self.read(name) for name in members]
         plan = plan_merge(pages, into, directory=directory, medoid=medoid, rewrite=rewrite)
         return replace(plan, afterwards=self._embed_again)
@@ -100,7 +100,7 @@ class FieldCuration(FieldIndexes):
         """
         from memoryfield.curate.merge import plan_merge
 
-        directory = self._directory()
+        directory = self._editable()
         plan = plan_merge([self.read(name) for name in names], into, directory=directory, rewrite=rewrite)
         return replace(plan, afterwards=self._embed_again)
 
@@ -110,7 +110,7 @@ class FieldCuration(FieldIndexes):
         """Return a plan that makes two pages of one, cut at a heading or a character offset of the body."""
         from memoryfield.curate.split import plan_split
 
-        directory = self._directory()
+        directory = self._editable()
         return plan_split(self.read(name), at, directory=directory, new_name=new_name, title=title)
 
     def split(self, name: str, at: str | int, *, new_name: str | None = None, title: str | None = None) -> SplitResult:

@@ -60,7 +60,7 @@ class FieldIndexes(FieldPlaces):
             model: Embedding model; by default this field's own.
         """
         chosen = model if model is not None else self._model
-        again = self._source if isinstance(self._source, StorePages) else open_source(self.path)
+        again = self._source.again() if isinstance(self._source, StorePages) else open_source(self.path)
         return type(self)(again, model=chosen, recipe=self._recipe, backend=self._backend, who=who)
 
     def close(self) -> None:

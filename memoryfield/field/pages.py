@@ -38,7 +38,8 @@ class FieldPages:
 
     def __init__(self, source: PageSource, *, who: str | None = None) -> None:
         self._source = source
-        self._history = keep_history(source, who=who) if isinstance(source, PageDirectory) else None
+        kept = isinstance(source, PageDirectory) or (isinstance(source, StorePages) and not source.store.read_only)
+        self._history = keep_history(source, who=who) if kept else None
 
     @property
     def path(self) -> Path:
@@ -398,7 +399,7 @@ class FieldPages:
 
     def _kept_history(self) -> History:
         if self._history is None:
-            raise ReadOnlyField(f"{self.place} has no history here: it is read only, or lives elsewhere")
+            raise ReadOnlyField(f"{self.place} has no history here: it is read only")
         return self._history
 
     def history(self, page: str | None = None, limit: int | None = None) -> Steps:
@@ -421,19 +422,19 @@ class FieldPages:
             PageChanged: A later change would be lost; the message names the pages and the steps.
             HistoryError: There is nothing to undo, or the step is not known.
         """
-        self._directory()
+        self._editable()
         return self._kept_history().undo(step)
 
     def redo(self, step: int | None = None) -> Step:
         """Do again what was undone last, or the step given."""
-        self._directory()
+        self._editable()
         return self._kept_history().redo(step)
 
     def prune_history(
         self, older_than: float | timedelta | datetime | None = None, *, keep_bytes: int | None = None
     ) -> PruneReport:
         """Forget old steps for good, by age (days or a moment) or until the journal is small enough."""
-        self._directory()
+        self._editable()
         return self._kept_history().prune(older_than, keep_bytes=keep_bytes)
 
     # --- how it shows -------------------------------------------------------------------------------------------------

@@ -35,6 +35,14 @@ class PageVerbs(ABC):
         """Write and delete pages: all of them, or none when a condition does not hold."""
 
     @abstractmethod
+    def names(self) -> list[str]:
+        """Return the names of all pages, sorted."""
+
+    @abstractmethod
+    def other_files(self) -> list[str]:
+        """Return the filenames of what is kept beside the pages, indexes included."""
+
+    @abstractmethod
     def read(self, name: str) -> Page:
         """Return one page as it is now."""
 

@@ -19,6 +19,7 @@ from memoryfield.errors import PageNotFound, ReadOnlyField, StoreError, StoreRef
 from memoryfield.format.changes import Change
 from memoryfield.format.dates import moment_of
 from memoryfield.format.files import flat
+from memoryfield.format.journaling import Journal
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
 from memoryfield.format.names import PAGE_SUFFIX, check_name_type, is_page_filename, page_name
 from memoryfield.format.page import Page
@@ -47,6 +48,7 @@ class StorePages(PageVerbs):
     Attributes:
         store: The place.
         path: Stands for the field where a path is asked for; nothing is ever at it.
+        journal: What keeps every change; None keeps none.
         identity: What tells this place from every other: the address, with the server where that is an option.
     """
 
@@ -65,9 +67,14 @@ class StorePages(PageVerbs):
         self._trouble: str = ""
         self._depth = threading.local()
         self._report: Report | None = None
+        self.journal: Journal | None = None
 
     def __repr__(self) -> str:
         return f"<StorePages {self.store.place!r}>"
+
+    def again(self) -> StorePages:
+        """Return the same pages for another writer, with a journal of its own to come."""
+        return StorePages(self.store, fresh_seconds=self.fresh_seconds)
 
     @property
     def place(self) -> str:
@@ -229,8 +236,10 @@ class StorePages(PageVerbs):
         row = self._current().rows.get(filename)
         if row is None:
             raise PageNotFound(f"there is no {filename} in {self.place}")
-        raw = self._copy.raw(filename, row.tag)
-        return self._page(filename, row, raw)
+        return self._read_held(filename, row)
+
+    def _read_held(self, filename: str, row: Row) -> Page:
+        return self._page(filename, row, self._copy.raw(filename, row.tag))
 
     def read_bytes(self, filename: str) -> bytes:
         """Return the bytes of a page or of another file of the field.
@@ -284,6 +293,8 @@ class StorePages(PageVerbs):
                 self.refresh()
             self._depth.value = depth + 1
             try:
+                if depth == 0 and self.journal is not None:
+                    self.journal.ready()
                 yield
             finally:
                 self._depth.value = depth
@@ -303,14 +314,18 @@ class StorePages(PageVerbs):
         Raises:
             MemoryfieldError: As ``PageDirectory.apply``; ``StoreError`` where the store does not do its part.
         """
-        from memoryfield.stores.writing import apply_changes
+        self.apply_recorded(changes, self.journal, verb, note)
+
+    def apply_recorded(self, changes: Sequence[Change], journal: Journal | None, verb: str, note: str) -> None:
+        """Do what ``apply`` does, and keep the changes in *journal*; with None in none."""
+        from memoryfield.stores.writing import apply_changes, filename_of
 
         if self.read_only:
             raise ReadOnlyField(f"{self.place} is read only")
         with self.lock():
             state = self._held()
-            raws = {f"{page_name(c.name)}{PAGE_SUFFIX}" for c in changes if not c.as_before}
-            before = {f: self.read(f).raw for f in sorted(raws & state.rows.keys())}
+            wanted = {filename_of(change) for change in changes} & state.rows.keys()
+            before = {filename: self._read_held(filename, state.rows[filename]).raw for filename in sorted(wanted)}
             total, done = len(changes), 0
 
             def wrote(filename: str, fetched: Fetched | None) -> None:
@@ -320,7 +335,7 @@ class StorePages(PageVerbs):
                 if self._report is not None:
                     self._report(min(done, total), total)
 
-            apply_changes(self.store, changes, state, before, wrote)
+            apply_changes(self.store, changes, state, before, wrote, journal, verb, note)
 
     def _wrote(self, filename: str, fetched: Fetched | None) -> None:
         """Take a page that was written, or None for one that was deleted, into the copy."""

@@ -20,6 +20,8 @@ from memoryfield.errors import (
 )
 from memoryfield.format.arguments import check_raw, check_sha256
 from memoryfield.format.changes import Change
+from memoryfield.format.files import flat
+from memoryfield.format.journaling import Journal, Recorded, recorded
 from memoryfield.format.names import PAGE_SUFFIX, new_page_name, page_name
 from memoryfield.format.snapshot import LARGEST_PAGE
 from memoryfield.stores.copy import State
@@ -38,8 +40,20 @@ class _Step:
     after: bytes | None
 
 
+def filename_of(change: Change) -> str:
+    """Return the file that a change is about."""
+    return flat(change.name) if change.as_before else page_name(change.name) + PAGE_SUFFIX
+
+
 def apply_changes(
-    store: Store, changes: Sequence[Change], state: State, before: Mapping[str, bytes], wrote: Wrote
+    store: Store,
+    changes: Sequence[Change],
+    state: State,
+    before: Mapping[str, bytes],
+    wrote: Wrote,
+    journal: Journal | None = None,
+    verb: str = "write",
+    note: str = "",
 ) -> None:
     """Check and write changes; see ``StorePages.apply`` for what is raised.
 
@@ -49,9 +63,17 @@ def apply_changes(
         state: The field as it is now.
         before: Bytes, by filename, of the pages that are to change.
         wrote: Called with each page that was written or deleted.
+        journal: What keeps the changes, so that they can be undone.
+        verb: What is done, in one word, for the journal.
+        note: What else the journal should say of it.
     """
     steps = _checked(store.place, changes, state, before)
-    order = sorted(steps, key=lambda step: (step.after is None, step.tag is not None))
+    kept = [Recorded(step.filename, step.before, step.after) for step in steps]
+    with recorded(journal, verb, kept, note):
+        _write(store, sorted(steps, key=lambda step: (step.after is None, step.tag is not None)), wrote)
+
+
+def _write(store: Store, order: Sequence[_Step], wrote: Wrote) -> None:
     done: list[tuple[_Step, str]] = []
     for step in order:
         try:
@@ -69,7 +91,7 @@ def _checked(place: str, changes: Sequence[Change], state: State, before: Mappin
         check_sha256(change.if_sha256)
         if change.after is not None:
             check_raw(change.after)
-        filename = page_name(change.name) + PAGE_SUFFIX
+        filename = filename_of(change)
         if filename in steps:
             raise PageError(f"{filename} stands twice in one set of changes: give each page once")
         if change.after is not None and len(change.after) > LARGEST_PAGE:
@@ -82,7 +104,8 @@ def _checked(place: str, changes: Sequence[Change], state: State, before: Mappin
                 raise PageNotFound(f"{filename} cannot be deleted: there is no such page in {place}")
             if filename in beside:
                 raise NotEditable(f"{filename} in {place} is left out of the field, so it is never written")
-            new_page_name(change.name)
+            if not change.as_before:
+                new_page_name(change.name)
             steps[filename] = _Step(filename, None, None, change.after)
             continue
         if change.absent:

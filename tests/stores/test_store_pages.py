@@ -170,7 +170,7 @@ def test_edits(memory: Any) -> None:
     with pytest.raises(NotEditable, match="uuid"):
         field.put("tea", b"no uuid", replace=True)
     with pytest.raises(ReadOnlyField, match="lives elsewhere"):
-        field.history()
+        field.plan_fixes()
 
 
 def test_a_writer_elsewhere_is_never_overwritten(pages: StorePages, memory: Any) -> None:
