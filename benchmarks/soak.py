@@ -21,7 +21,7 @@ from loopback import Server
 
 READER_PAUSE, WRITER_PAUSE = 0.05, 0.1  # seconds between two requests of one client
 _OWN_PAGES = 12
-_WORDS = ("anchor", "crane", "ferry", "keel", "mooring", "paint", "rope", "slip", "tide", "winch")
+_WORDS = ("boat", "brake", "crane", "cradle", "engine", "keel", "lift", "paint", "slip", "tide")  # of the pages
 _MOST_TOLD = 50
 
 

@@ -244,12 +244,12 @@ class FieldAnswers:
         Who gave no condition wants the change whatever is there, and a condition is checked anew each time.
         """
         with self._writing:  # requests to this server do not get in each other's way
-            for _ in range(_TRIES - 1):
+            for _ in range(_TRIES):
                 try:
                     return change()
                 except (PageChanged, PageExists, PageNotFound):
                     continue
-            return change()
+        return said(503, "another program changes the page all the time: try again", **{"Retry-After": "1"})
 
     def archive(self) -> Reply:
         """Return the whole field as an archive, in a temporary file."""

@@ -213,9 +213,11 @@ def routes(base: type[Any], site: Site, prefix: str = "") -> list[tuple[str, typ
         def _may_not_write(self) -> Reply | None:
             if not self.site.policy.writes:
                 return said(403, "this server does not take changes (start it with --writes)")
-            if self.request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-                return said(403, "a page of another site cannot change this one")
-            return None
+            site, origin = (self.request.headers.get(name) for name in ("Sec-Fetch-Site", "Origin"))
+            foreign = site not in ("none", "same-origin")
+            if site is None:  # older browsers, and everything that is none
+                foreign = origin is not None and origin.partition("://")[2] != self.request.headers.get("Host")
+            return said(403, "a page of another site cannot change this one") if foreign else None
 
         def _unreadable_condition(self) -> Reply | None:
             """A condition that cannot be read must not count as none: what it was to protect would be overwritten."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import http.cookiejar
 import json
 import os
 import re
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
@@ -85,3 +87,33 @@ def test_the_token_opens_the_routes_and_nothing_else_does(address: str) -> None:
     assert json.loads(body)["results"][0]["filename"] == "tea.md"
     status, body = _ask(f"{address}/", Authorization=f"token {TOKEN}")
     assert json.loads(body)["fields"][0]["name"] == "memory"
+
+
+@pytest.mark.slow
+def test_a_cookie_alone_reads_and_does_not_write(address: str) -> None:
+    root = address.removesuffix("/memoryfield")
+    jar = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(rfc2965=True))
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+
+    def ask(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> int:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            with browser.open(urllib.request.Request(url, body, named, method=method), timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    ask(f"{root}/login")
+    xsrf = next(cookie.value or "" for cookie in jar if cookie.name == "_xsrf")
+    form = urllib.parse.urlencode({"password": TOKEN, "_xsrf": xsrf}).encode()
+    ask(f"{root}/login?next=%2Fapi%2Fstatus", "POST", form)
+    assert ask(f"{address}/memory/tea.md") == 200
+    page = f"{address}/memory/cookie.md"
+    assert ask(page, "PUT", b"Cookie.\n") == 403
+    assert ask(page, "PUT", b"Cookie.\n", X_XSRFToken="guessed") == 403
+    xsrf = next(cookie.value or "" for cookie in jar if cookie.name == "_xsrf")
+    assert ask(page, "PUT", b"Cookie.\n", X_XSRFToken=xsrf, Origin="http://evil.example") == 404  # what Jupyter says
+    assert ask(page, "PUT", b"Cookie.\n", X_XSRFToken=xsrf, Origin=root, Sec_Fetch_Site="same-site") == 403
+    assert ask(page, "PUT", b"Cookie.\n", X_XSRFToken=xsrf, Origin=root) == 201
+    assert ask(page, "DELETE", X_XSRFToken=xsrf) == 204
