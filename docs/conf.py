@@ -18,6 +18,7 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

@@ -157,5 +157,9 @@ def test_no_other_rule_is_ever_printed() -> None:
 def test_the_picture_of_the_floors_is_the_one_that_is_checked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     floors = next(one for one in project["tool"]["importlinter"]["contracts"] if one["id"] == "floors")["layers"]
-    picture = (ROOT / "docs" / "explanation" / "design.md").read_text(encoding="utf-8").split("```")[1]
-    assert re.findall(r"^│ (\S.*?) +│", picture, re.MULTILINE) == floors
+    picture = (
+        (ROOT / "docs" / "explanation" / "design.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    )
+    rows = re.split(r"^[┌├└].*\n", picture, flags=re.MULTILINE)[1:-1]
+    assert [" ".join(re.findall(r"^│ ([^│]*\S) +│", row, re.MULTILINE)) for row in rows] == floors
+    assert max(map(len, picture.splitlines())) <= 78, "it is seen whole on a page of 800 pixels"
