@@ -161,5 +161,5 @@ def test_the_picture_of_the_floors_is_the_one_that_is_checked() -> None:
         (ROOT / "docs" / "explanation" / "design.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
     )
     rows = re.split(r"^[┌├└].*\n", picture, flags=re.MULTILINE)[1:-1]
-    assert [" ".join(re.findall(r"^│ ([^│]*\S) +│", row, re.MULTILINE)) for row in rows] == floors
+    assert [" ".join(re.findall(r"^│ ([^│]*[^│\s]) +│", row, re.MULTILINE)) for row in rows] == floors
     assert max(map(len, picture.splitlines())) <= 78, "it is seen whole on a page of 800 pixels"
