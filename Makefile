@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TORCH ?= torch==2.13.0
-EXTRAS ?= offline,fast,openvino,static,agents,http,s3,git,fsspec,dev
+EXTRAS ?= offline,fast,openvino,static,agents,http,s3,git,fsspec,scatter,dev
 # More words for pip, jupyter and pytest, e.g.  make test PYTEST_FLAGS='-k archive -x'
 PIP_FLAGS ?=
 LAB_FLAGS ?=

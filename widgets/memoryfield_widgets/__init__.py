@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoryfield_widgets.models import ModelComparison
     from memoryfield_widgets.panel import Panel
     from memoryfield_widgets.probes import ProbeAnnotator
+    from memoryfield_widgets.scatter import ScatterMap
     from memoryfield_widgets.search import SearchBox
     from memoryfield_widgets.state import State
     from memoryfield_widgets.status import StatusBar
@@ -29,6 +30,7 @@ _HOMES = {
     "PageEditor": "editor",
     "Panel": "panel",
     "ProbeAnnotator": "probes",
+    "ScatterMap": "scatter",
     "SearchBox": "search",
     "State": "state",
     "StatusBar": "status",
@@ -42,6 +44,7 @@ __all__ = [
     "PageEditor",
     "Panel",
     "ProbeAnnotator",
+    "ScatterMap",
     "SearchBox",
     "State",
     "StatusBar",
