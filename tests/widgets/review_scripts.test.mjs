@@ -8,6 +8,8 @@ const merging = await import(new URL("merging.js", at));
 const models = await import(new URL("models.js", at));
 const twins = await import(new URL("twinmaps.js", at));
 const probes = await import(new URL("probes.js", at));
+const status = await import(new URL("status.js", at));
+const panel = await import(new URL("panel.js", at));
 
 const inside = (selector) => ({ closest: (asked) => (asked.split(", ").includes(selector) ? {} : null) });
 const key = (name, more = {}) => ({ key: name, ...more });
@@ -114,4 +116,39 @@ test("a judgement is said in words", () => {
   assert.equal(probes.probeWords({ answerable: true, gold: 0 }), "not judged");
   assert.equal(probes.probeWords({ answerable: true, gold: 2 }), "2 gold pages");
   assert.equal(probes.probeWords({ answerable: false, gold: 0 }), "no page answers it");
+});
+
+test("a job says what it does, how far it is and how long it will take", () => {
+  const job = { title: "embedding pages", done: 0, total: 0, left: null };
+  assert.equal(status.jobWords(job), "embedding pages");
+  assert.equal(status.jobWords({ ...job, done: 40, total: 1200 }), "embedding pages, 40 of 1,200 pages");
+  const late = { ...job, done: 40, total: 100, left: 59.6 };
+  assert.equal(status.jobWords(late), "embedding pages, 40 of 100 pages, about 60 seconds left");
+  assert.equal(status.jobWords({ ...late, done: 100, left: 0 }), "embedding pages, 100 of 100 pages"); // nothing is left
+});
+
+test("times are told as people tell them", () => {
+  const told = [0.2, 1.6, 89, 91, 5399, 5401, -1, Infinity, NaN].map(panel.duration);
+  assert.deepEqual(told, ["1 second", "2 seconds", "89 seconds", "2 minutes", "90 minutes", "2 hours", "", "", ""]);
+});
+
+test("what is typed quickly is told once, at last, and can be told at once or not at all", async () => {
+  const told = [];
+  const later = panel.debounced((text) => told.push(text), 5);
+  for (const text of ["w", "wi", "win"]) later(text);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.deepEqual(told, ["win"]);
+  later("winch");
+  later.now("winch!");
+  later("never");
+  later.stop();
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.deepEqual(told, ["win", "winch!"]);
+});
+
+test("the theme is read off any form of colour that a browser gives", () => {
+  const dark = ["rgb(17, 17, 17)", "rgba(17, 17, 17, 0.9)", "color(srgb 0.1 0.1 0.1)"].map(panel.isDark);
+  assert.deepEqual(dark, [true, true, true]);
+  const light = ["rgb(255, 255, 255)", "rgba(0, 0, 0, 0)", "transparent", "color(srgb 0.9 0.9 0.9)"].map(panel.isDark);
+  assert.deepEqual(light, [false, false, false, false]);
 });

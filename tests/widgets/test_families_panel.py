@@ -212,9 +212,10 @@ def test_a_merge_is_planned_edited_applied_and_undone(
     plan = _last(sent, "plan")["plan"]
     assert plan["edited"] and plan["counts"]["dropped"] == 1 and "Ask Ines" not in plan["body"]
     hear(review, "body", body=plan["body"] + "\nAsk nobody.\n")
-    hear(review, "body", title="The slip: when", summary=" ")
+    assert plan["tags"] == ""
+    hear(review, "body", title="The slip: when", summary=" ", tags="tide, boats,")
     plan = _last(sent, "plan")["plan"]
-    assert plan["title"] == "The slip: when" and "Ask nobody." in plan["body"] and plan["edited"]
+    assert plan["title"] == "The slip: when" and plan["tags"] == "tide, boats" and "Ask nobody." in plan["body"] and plan["edited"]
     assert plan["account"][0]["state"] == "dropped" and plan["complete"]  # the title that it had
 
     review.state.update(active="slip-again", selected=("slip", "slip-again"))
@@ -222,6 +223,7 @@ def test_a_merge_is_planned_edited_applied_and_undone(
     _settle(review)
     assert sorted(review.field) == sorted(set(TOPICS)) and b"Ask nobody." in review.field.read("slip").raw
     assert review.field.read("slip").title == "The slip: when"
+    assert review.field.read("slip").frontmatter["tags"] == ["tide", "boats"]
     assert b"(slip.md)" in review.field.read("sails").raw
     assert review.state.active == "slip" and review.state.selected == ("slip",)
     assert review.merged["text"] == "slip-again merged into slip" and review.merged["step"]

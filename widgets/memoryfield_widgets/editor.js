@@ -119,9 +119,9 @@ export default {
     const head = element("div", { class: "mf-top" }, element("div", { class: "mf-row" }, name, dirty), fieldBar);
 
     const ask = element("div", { class: "mf-question", role: "dialog", "aria-label": "Question", hidden: true });
-    const why = element("p", { class: "mf-why", hidden: true });
-    const problem = element("p", { class: "mf-bad mf-problem", role: "alert", hidden: true });
-    const elsewhere = element("p", { class: "mf-elsewhere", role: "alert", hidden: true });
+    const why = element("p", { class: "mf-heed", hidden: true });
+    const problem = element("p", { class: "mf-heed mf-is-bad", role: "alert", hidden: true });
+    const elsewhere = element("p", { class: "mf-heed", role: "alert", hidden: true });
 
     const inputs = {};
     const form = element("div", { class: "mf-form" });
@@ -142,7 +142,7 @@ export default {
     const similarList = element("ul", { "aria-label": "Similar pages" });
     const embed = button("Embed the field now", () => tell(model, "embed"), { hidden: true });
     const similar = element("div", { class: "mf-similar" }, element("h4", { text: "Similar pages" }), similarWords, embed, similarList);
-    const steps = element("ol", { class: "mf-steps" });
+    const steps = element("ol", { class: "mf-steps mf-tight" });
     const history = element("details", { class: "mf-history" }, element("summary", { text: "History of the field" }), steps);
     const nothing = element("p", { class: "mf-nothing mf-soft" });
     const foot = element("div", { class: "mf-foot mf-row" }, meter, size);
@@ -324,7 +324,8 @@ export default {
         size.textContent = words;
         size.classList.toggle("mf-over", over);
         meter.max = facts.limit || 1;
-        meter.high = meter.max;
+        meter.high = over ? 0 : meter.max; // the bar is of another colour once it is full
+        meter.optimum = 0;
         meter.value = Math.min(facts.bytes ?? 0, meter.max);
         problem.textContent = facts.problem ?? "";
         problem.hidden = !facts.problem;

@@ -62,7 +62,7 @@ function pageColumn(page, open) {
     { class: "mf-review-page", "aria-label": page.name },
     element(
       "div",
-      { class: "mf-row mf-review-name" },
+      { class: "mf-row mf-review-name mf-tight" },
       element("strong", { text: page.name }),
       element("button", { type: "button", text: "Open", "aria-label": `Open ${page.name}`, on: { click: open } }),
     ),
@@ -142,8 +142,8 @@ function makeReview({ send, say }) {
     },
     question,
     bar,
-    pages,
     likely,
+    pages,
     evidence,
   );
   root.addEventListener("keydown", (event) => {
@@ -225,7 +225,7 @@ function makeList({ send }) {
           {},
           element(
             "div",
-            { class: "mf-row mf-group-head" },
+            { class: "mf-row mf-group-head mf-tight" },
             element("strong", { text: count(group.size, "page") }),
             element("span", { text: `${Math.round(group.probability * 100)} % likely` }),
             element("span", { class: "mf-soft", text: `cohesion ${group.cohesion.toFixed(2)}; ${group.why}` }),
@@ -319,7 +319,7 @@ export default {
     const score = element("p", { class: "mf-score" });
     const left = element("p", { class: "mf-score" });
     const find = element("button", { type: "button", text: "Look again", on: { click: () => send("find") } });
-    const banner = element("div", { class: "mf-banner", role: "status" });
+    const banner = element("div", { class: "mf-banner mf-heed mf-is-good", role: "status" });
     root.append(element("div", { class: "mf-families-head" }, element("div", {}, score, left), find), banner, node);
 
     const canWrite = () => model.get("can_write");

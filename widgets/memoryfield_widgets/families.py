@@ -338,7 +338,7 @@ class FamilyReview(Panel):
 
     def heard_body(self, content: Mapping[str, Any]) -> None:
         """Take the curator's own text."""
-        self.desk.rewrite(**{key: _text(content, key) for key in ("body", "title", "summary")})
+        self.desk.rewrite(**{key: _text(content, key) for key in ("body", "title", "summary", "tags")})
 
     def heard_drop(self, content: Mapping[str, Any]) -> None:
         """Drop a sentence."""

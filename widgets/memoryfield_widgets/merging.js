@@ -65,7 +65,7 @@ export function makeDesk({ send, say }) {
   const more = element("p", { class: "mf-soft" });
   const table = element(
     "table",
-    { class: "mf-desk-table" },
+    { class: "mf-desk-table mf-tight" },
     element("caption", { class: "mf-hidden", text: "What becomes of each sentence" }),
     element(
       "thead",
@@ -83,10 +83,12 @@ export function makeDesk({ send, say }) {
   const text = element("textarea", { "aria-label": "Merged text, Markdown", spellcheck: "false", rows: "14" });
   const title = element("input", { type: "text" });
   const summary = element("input", { type: "text" });
-  const typed = { body: text, title, summary }; // by what the plan calls it
+  const tags = element("input", { type: "text", placeholder: "commas between" });
+  const tagsRow = element("label", { class: "mf-desk-key" }, "Tags ", tags);
+  const typed = { body: text, title, summary, tags }; // by what the plan calls it
   const shownAs = {}; // a field may show a text otherwise than it was given, without its line breaks for instance
   const put = (key) => {
-    typed[key].value = plan[key];
+    typed[key].value = plan[key] ?? "";
     shownAs[key] = typed[key].value;
   };
   const changed = () => Object.keys(typed).filter((key) => typed[key].value !== shownAs[key]);
@@ -141,6 +143,7 @@ export function makeDesk({ send, say }) {
         element("h4", { text: "Merged text" }),
         element("label", { class: "mf-desk-key" }, "Title ", title),
         element("label", { class: "mf-desk-key" }, "Summary ", summary),
+        tagsRow,
         text,
         element("div", { class: "mf-row" }, take, discard, dirtyNote),
         second,
@@ -212,7 +215,9 @@ export function makeDesk({ send, say }) {
 
   function showPages() {
     pages.replaceChildren(
-      element("legend", { text: "Which page stays" }),
+      element("legend", {
+        text: plan.edited ? "Which page stays (another one makes a new plan, without your changes)" : "Which page stays",
+      }),
       ...plan.pages.map((page) =>
         element(
           "label",
@@ -243,7 +248,7 @@ export function makeDesk({ send, say }) {
       ...plan.conflicts.map((pair, number) =>
         element(
           "div",
-          { class: "mf-desk-conflict", role: "group", "aria-label": `Contradiction ${number + 1}` },
+          { class: "mf-desk-conflict mf-heed", role: "group", "aria-label": `Contradiction ${number + 1}` },
           element("strong", { text: "≠ These contradict each other" }),
           element("p", { dir: "auto" }, element("em", { text: `${pair.first_page}: ` }), pair.first),
           element("p", { dir: "auto" }, element("em", { text: `${pair.second_page}: ` }), pair.second),
@@ -285,7 +290,7 @@ export function makeDesk({ send, say }) {
         ? [
             element(
               "div",
-              { class: "mf-desk-stale" },
+              { class: "mf-desk-stale mf-heed" },
               element("strong", { text: "Out of date: " }),
               `${plan.stale}. `,
               button("Make a new plan", () => send("again")),
@@ -312,6 +317,7 @@ export function makeDesk({ send, say }) {
     for (const key of Object.keys(typed)) {
       if (before?.survivor !== plan.survivor || before[key] !== plan[key]) put(key);
     }
+    tagsRow.hidden = plan.tags === null; // no plain list: its lines stand in the diff
     showSecond();
     diff.replaceChildren(
       ...plan.diff.map((line) => element("div", { class: diffClass(line), text: line || " " })),

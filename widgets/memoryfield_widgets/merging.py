@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import memoryfield as mf
+from memoryfield_widgets.drafts import form_value, split_tags
 from memoryfield_widgets.state import State
 
 _MOST_ROWS = 600  # sentences of the account that are shown; what is lost or dropped comes first
@@ -82,10 +83,11 @@ class MergeDesk:
         self._changed()
 
     def rewrite(self, body: str | None = None, **keys: str | None) -> None:
-        """Take the curator's own body, title and summary over; what is None, and a key without text, stays as it is."""
+        """Take the curator's own body, title, summary and tags over; what is None, or a key without text, stays."""
 
         def changed(plan: Any) -> Any:
-            new = {key: value for key, value in keys.items() if value and value.strip()}
+            given = {key: value for key, value in keys.items() if value and value.strip()}
+            new = {key: split_tags(value) if key == "tags" else value for key, value in given.items()}
             plan = plan.with_keys(**new) if new else plan
             return plan if body is None else plan.with_body(body)
 
@@ -181,6 +183,7 @@ class MergeDesk:
             "body": plan.body,
             "title": _key(plan, "title"),
             "summary": _key(plan, "summary"),
+            "tags": form_value(plan.result, "tags"),  # None where they are no plain list
             "complete": account.complete,
             "counts": account.counts(),
             "lost": len(account.lost),

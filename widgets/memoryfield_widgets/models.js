@@ -73,7 +73,7 @@ export default {
       send("compare", chosenIn(form));
     });
     const setup = element("details", { class: "mf-models-setup" }, element("summary", { text: "What is compared" }), form);
-    const stale = element("p", { class: "mf-models-stale", text: "Pages changed since this was compared. ", hidden: true });
+    const stale = element("p", { class: "mf-models-stale mf-heed", text: "Pages changed since this was compared. ", hidden: true });
     const stage = element("p", { class: "mf-soft", role: "status" });
 
     // the maps

@@ -10,6 +10,7 @@ from memoryfield_widgets.marking import Run, marked
 MOST_NAMES = 50  # names of one family
 _LONGEST_SHOWN = 20_000  # characters of a page; the rest is counted
 _LONGEST_TITLE = 80  # in the list of families
+_DAY = len("2026-01-31")  # of a date that may go on with the time of day
 
 
 def question(pages: Sequence[Any], evidence: Any, answer: str | None) -> dict[str, Any]:
@@ -35,11 +36,18 @@ def question(pages: Sequence[Any], evidence: Any, answer: str | None) -> dict[st
     }
 
 
+def dates(page: Any) -> str:
+    """Return in words when a page was made and changed, by the day."""
+    found = [(word, date[:_DAY]) for word, date in (("created", page.created), ("updated", page.updated)) if date]
+    if len(found) == 2 and found[0][1] == found[1][1]:
+        found.pop()
+    return ", ".join(f"{word} {day}" for word, day in found)
+
+
 def _page(page: Any, runs: list[list[Run]]) -> dict[str, Any]:
-    dates = [f"{word} {date}" for word, date in (("created", page.created), ("updated", page.updated)) if date]
     return {
         "name": page.name,
-        "dates": ", ".join(dates),
+        "dates": dates(page),
         "size": page.size,
         "title": runs[0],
         "summary": runs[1],

@@ -103,7 +103,7 @@ export function shell(model, el, name) {
   const onEnd = (call) => ends.push(call);
   onEnd(watch(model, "label", (label) => root.setAttribute("aria-label", label || name)));
   const dismiss = element("button", { type: "button", text: "Dismiss", on: { click: () => tell(model, "dismiss") } });
-  const alert = element("div", { class: "mf-fault", role: "alert", hidden: true }); // hidden inside a workbench
+  const alert = element("div", { class: "mf-fault mf-heed mf-is-bad", role: "alert", hidden: true }); // hidden inside a workbench
   root.append(alert);
   onEnd(
     watch(model, "fault", (text) => {

@@ -73,7 +73,7 @@ export default {
 
     // the pool
     const state = element("p", { class: "mf-probes-state", role: "status" });
-    const note = element("p", { class: "mf-probes-note" });
+    const note = element("p", { class: "mf-probes-note mf-heed" });
     const pool = element("ol", {
       class: "mf-pool",
       tabindex: "0",

@@ -16,6 +16,7 @@ import traitlets
 
 import memoryfield as mf
 from memoryfield_widgets.jobs import Job
+from memoryfield_widgets.pairview import dates
 from memoryfield_widgets.panel import Panel, script, style
 from memoryfield_widgets.pooling import pooled
 from memoryfield_widgets.probefile import ProbeFile
@@ -344,12 +345,11 @@ def _fresh(
 
 
 def _shown(page: Any) -> dict[str, Any]:
-    dates = [f"{word} {date}" for word, date in (("created", page.created), ("updated", page.updated)) if date]
     return {
         "name": page.name,
         "title": page.title,
         "summary": page.summary[:600],
-        "dates": ", ".join(dates),
+        "dates": dates(page),
         "text": page.body[:_LONGEST_TEXT],
         "more": max(len(page.body) - _LONGEST_TEXT, 0),
     }

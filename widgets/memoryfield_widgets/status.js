@@ -18,7 +18,7 @@ function indexList(model, onEnd) {
     element("button", { type: "button", text, "aria-label": label, on: { click }, ...attributes });
   const list = element(
     "details",
-    { class: "mf-indexes", on: { toggle: (event) => tell(model, "indexes", { open: event.currentTarget.open }) } },
+    { class: "mf-indexes mf-tight", on: { toggle: (event) => tell(model, "indexes", { open: event.currentTarget.open }) } },
     element("summary", { text: "Indexes" }),
     body,
   );
@@ -83,12 +83,12 @@ function indexList(model, onEnd) {
 export default {
   render({ model, el }) {
     const { root, say, onEnd, end } = shell(model, el, "status");
-    const jobs = element("ul", { "aria-label": "What is running" });
+    const jobs = element("ul", { class: "mf-tight", "aria-label": "What is running" });
     const message = element("p", { class: "mf-message", role: "status", "aria-live": "polite" });
     const words = element("span");
     const mark = element("strong", { text: "Error: " });
     const dismiss = element("button", { type: "button", text: "Dismiss", on: { click: () => tell(model, "dismiss") } });
-    const error = element("div", { class: "mf-error" }, element("span", {}, mark, words), dismiss);
+    const error = element("div", { class: "mf-error mf-heed mf-is-bad mf-tight" }, element("span", {}, mark, words), dismiss);
     const alert = element("div", { role: "alert" });
     root.append(jobs, message, alert, indexList(model, onEnd));
 
