@@ -215,7 +215,12 @@ def test_a_merge_is_planned_edited_applied_and_undone(
     assert plan["tags"] == ""
     hear(review, "body", title="The slip: when", summary=" ", tags="tide, boats,")
     plan = _last(sent, "plan")["plan"]
-    assert plan["title"] == "The slip: when" and plan["tags"] == "tide, boats" and "Ask nobody." in plan["body"] and plan["edited"]
+    assert (
+        plan["title"] == "The slip: when"
+        and plan["tags"] == "tide, boats"
+        and "Ask nobody." in plan["body"]
+        and plan["edited"]
+    )
     assert plan["account"][0]["state"] == "dropped" and plan["complete"]  # the title that it had
 
     review.state.update(active="slip-again", selected=("slip", "slip-again"))
