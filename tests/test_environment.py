@@ -147,3 +147,9 @@ def test_binder_installs_what_the_notebooks_need() -> None:
     wanted = re.search(r"'\.\[([\w,]+)\]'", install)
     assert wanted and {"offline", "fast"} <= set(wanted[1].split(",")) <= PROJECT["optional-dependencies"].keys()
     assert "--constraint constraints.txt" in install and (ROOT / "constraints.txt").is_file()
+
+
+def test_every_extra_is_explained() -> None:
+    text = (ROOT / "docs" / "howto" / "install.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", "\n".join(line for line in text.splitlines() if line.startswith("| `"))))
+    assert named >= PROJECT["optional-dependencies"].keys() - {"dev"}
