@@ -11,7 +11,7 @@ import getpass
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,11 +28,12 @@ from memoryfield.format.directory import PageDirectory
 from memoryfield.format.journaling import Recorded
 from memoryfield.format.lock import LOCK_TIMEOUT, field_lock
 from memoryfield.format.names import PAGE_SUFFIX
+from memoryfield.format.pages import PageSource
 from memoryfield.stores.pages import StorePages
 
 _MOST_DAYS = 100_000  # nothing in a journal is older
 
-__all__ = ["History", "PruneReport", "Step", "Steps", "keep_history"]
+__all__ = ["History", "PruneReport", "Step", "Steps", "history_of", "keep_history"]
 
 
 def keep_history(directory: PageDirectory | StorePages, *, who: str | None = None) -> History:
@@ -52,6 +53,13 @@ def keep_history(directory: PageDirectory | StorePages, *, who: str | None = Non
         with contextlib.suppress(MemoryfieldError):
             history.recover(timeout=1.0)
     return history
+
+
+def history_of(source: PageSource, *, who: str | None = None) -> History | None:
+    """Keep the history of a field that can be written; None for one that never can."""
+    if isinstance(source, PageDirectory) or (isinstance(source, StorePages) and not source.store.read_only):
+        return keep_history(source, who=who)
+    return None
 
 
 class History:
@@ -130,6 +138,30 @@ class History:
                 f"step {token} is half done and cannot be taken back now ({error}); "
                 "that is tried again whenever the field is opened or written"
             ) from error
+
+    # What transfers leave
+
+    def agreed(self, place: str) -> dict[str, tuple[bytes, int | None]]:
+        """Return what this field and another place both held after the last transfer; see ``Agreements``."""
+        if not self._file.exists():
+            return {}
+        with self._file.reading() as connection:
+            return {name: (sha256, gone_ns) for name, sha256, gone_ns in rows.agreed(connection, place)}
+
+    def agree(self, place: str, pages: Mapping[str, bytes]) -> None:
+        """Keep what this field and another place both hold now; see ``Agreements``."""
+        now = time.time_ns()
+        oldest = now - int(self.oldest.total_seconds() * 1e9)
+        for attempt in (1, 2):
+            try:
+                with self._file.writing() as connection:
+                    rows.agree(connection, place, pages, now, oldest)
+                return
+            except DamagedJournal:
+                if attempt == 2:
+                    raise
+                with self._ground.lock(LOCK_TIMEOUT):
+                    self._file.set_aside()
 
     # Looking
 

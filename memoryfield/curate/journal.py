@@ -42,6 +42,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX changes_by_before ON changes (before)",
         "CREATE INDEX changes_by_after ON changes (after)",
     ),
+    (
+        # what this field and another place both held after the last transfer; gone_ns: deleted since, a tombstone
+        "CREATE TABLE agreed (place TEXT NOT NULL, filename TEXT NOT NULL, sha256 BLOB NOT NULL, gone_ns INTEGER,"
+        " PRIMARY KEY (place, filename)) WITHOUT ROWID",
+    ),
 )
 SCHEMA_VERSION = len(_MIGRATIONS)
 

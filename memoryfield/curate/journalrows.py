@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -173,6 +174,36 @@ def results(connection: sqlite3.Connection, filename: str) -> list[tuple[int, by
         (filename, DONE, UNDONE),
     )
     return [(step, after) for step, after in found]
+
+
+# What two places held after a transfer
+
+
+def agreed(connection: sqlite3.Connection, place: str) -> list[tuple[str, bytes, int | None]]:
+    """Return filename, sha256, and when it was deleted (None: it was not), of what another place held too."""
+    found = connection.execute("SELECT filename, sha256, gone_ns FROM agreed WHERE place = ?", (place,))
+    return [(filename, sha256, gone_ns) for filename, sha256, gone_ns in found]
+
+
+def agree(connection: sqlite3.Connection, place: str, pages: Mapping[str, bytes], now_ns: int, oldest_ns: int) -> None:
+    """Keep what another place holds too; what it held before and holds no more gets a tombstone.
+
+    Args:
+        connection: An open transaction.
+        place: The other place.
+        pages: sha256 by filename.
+        now_ns: The present, in nanoseconds since 1970.
+        oldest_ns: Tombstones from before go.
+    """
+    before = {filename: gone_ns for filename, _, gone_ns in agreed(connection, place)}
+    gone = [name for name, gone_ns in before.items() if gone_ns is None and name not in pages]
+    connection.executemany(
+        "UPDATE agreed SET gone_ns = ? WHERE place = ? AND filename = ?", [(now_ns, place, name) for name in gone]
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO agreed VALUES (?, ?, ?, NULL)", [(place, *item) for item in pages.items()]
+    )
+    connection.execute("DELETE FROM agreed WHERE gone_ns < ?", (oldest_ns,))
 
 
 # Contents

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.advice import advice
-from memoryfield.curate.history import keep_history
+from memoryfield.curate.history import history_of
 from memoryfield.display import Table, counted
 from memoryfield.errors import PageNotFound, QueryError, ReadOnlyField
 from memoryfield.format.directory import PageDirectory
@@ -38,8 +38,7 @@ class FieldPages:
 
     def __init__(self, source: PageSource, *, who: str | None = None) -> None:
         self._source = source
-        kept = isinstance(source, PageDirectory) or (isinstance(source, StorePages) and not source.store.read_only)
-        self._history = keep_history(source, who=who) if kept else None
+        self._history = history_of(source, who=who)
 
     @property
     def path(self) -> Path:

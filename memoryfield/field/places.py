@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from memoryfield.curate.history import keep_history
+from memoryfield.curate.history import history_of
 from memoryfield.errors import FieldNotFound
 from memoryfield.field.pages import FieldPages
-from memoryfield.format.directory import PageDirectory
 from memoryfield.format.pages import PageSource
 from memoryfield.stores.opening import is_address, open_source
 from memoryfield.stores.pages import StorePages, fetching
@@ -115,6 +114,5 @@ class FieldPlaces(FieldPages):
 
     def _other_place(self, place: str | os.PathLike[str], create: bool = False) -> PageSource:
         source = open_source(place if is_address(place) else Path(place).expanduser(), create)
-        if isinstance(source, PageDirectory):
-            keep_history(source, who=None if self._history is None else self._history.who)
+        history_of(source, who=None if self._history is None else self._history.who)
         return source

@@ -7,9 +7,9 @@ changes files holds the field's lock all the while.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memoryfield.errors import MemoryfieldError
 
@@ -51,6 +51,17 @@ class Journal(Protocol):
 
     def failed(self, token: int) -> None:
         """Take back the changes that were made, since the others cannot be."""
+
+
+@runtime_checkable
+class Agreements(Protocol):
+    """Keeps what a field and other places both held after the last transfer between them."""
+
+    def agreed(self, place: str) -> dict[str, tuple[bytes, int | None]]:
+        """Return by filename the sha256 of what both held, and when it was deleted; None where it was not."""
+
+    def agree(self, place: str, pages: Mapping[str, bytes]) -> None:
+        """Keep what both hold now, sha256 by filename; what they held before and hold no more gets a tombstone."""
 
 
 @contextlib.contextmanager

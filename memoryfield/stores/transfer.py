@@ -1,7 +1,8 @@
 """Pages carried from one place of a field to another, by content: planned first, conflicts shown, nothing overwritten.
 
-What both places held after the last transfer is kept in the state directory. It tells a page that was deleted in one
-place (its tombstone) from one that is new in the other, and who of the two changed a page.
+What both places held after the last transfer is kept in the journal of one of them, with a tombstone for each page that
+was deleted since. It tells a page that was deleted in one place from one that is new in the other, and who of the two
+changed a page. Places without a journal keep it in a file of the state directory, as all did before.
 """
 
 from __future__ import annotations
@@ -10,16 +11,27 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from memoryfield.advice import advice
 from memoryfield.display import Table, counted
-from memoryfield.errors import FieldError, InvalidName, PageNotFound, QueryError, ReadOnlyField
+from memoryfield.errors import (
+    FieldError,
+    HistoryError,
+    InvalidName,
+    NewerSchema,
+    PageNotFound,
+    QueryError,
+    ReadOnlyField,
+)
 from memoryfield.format.changes import Change
+from memoryfield.format.journaling import Agreements
 from memoryfield.format.names import PAGE_SUFFIX, is_page_filename, new_page_name
 from memoryfield.format.page import Page
 from memoryfield.format.pages import PageSource
@@ -31,6 +43,7 @@ from memoryfield.stores.pages import Report, StorePages, fetching
 Act = Literal["add", "update", "delete", "keep", "conflict"]
 _LARGEST_RECORD = 64 * 2**20
 _SHOWN = 50
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -161,10 +174,10 @@ def plan_transfer(
         raise QueryError(f"{place_of(source)} cannot be carried to itself")
     with fetching(source, progress), fetching(target, progress):
         here, there = _hashes(source), _hashes(target)
-    base = _read_base(source, target)
+    base, tombs = _read_base(source, target)
     held = {name: digest for name, digest in here.items() if there.get(name) == digest}
     moves = [
-        _move(name, here.get(name), there.get(name), base.get(name), source)
+        _told_of(_move(name, here.get(name), there.get(name), base.get(name), source), tombs)
         for name in sorted({*here, *there} - held.keys())
     ]
     moves = _identities_kept(moves, target)
@@ -210,6 +223,15 @@ def _move(name: str, now: str | None, before: str | None, base: str | None, sour
         return Move(name, "update", "changed in the source only", page.raw, before, digest)
     reason = "changed in both places" if base is not None else "another page of that name"
     return Move(name, "conflict", reason, page.raw, before, digest)
+
+
+def _told_of(move: Move, tombs: Mapping[str, tuple[str, int]]) -> Move:
+    """Say of a page that is only in one place that both had it and one deleted it, where that is known."""
+    digest, gone_ns = tombs.get(move.name, ("", 0))
+    if move.reason in ("new", "only in the target") and digest == (move.now or move.before):
+        day = datetime.fromtimestamp(gone_ns / 1e9, UTC).date()
+        return replace(move, reason=f"{move.reason}; deleted before {day}, and there again")
+    return move
 
 
 def _identities_kept(moves: Sequence[Move], target: PageSource) -> list[Move]:
@@ -261,14 +283,45 @@ def _hashes(source: PageSource) -> dict[str, str]:
     return {filename.removesuffix(PAGE_SUFFIX): entry.sha256.hex() for filename, entry in snapshot.entries.items()}
 
 
+def _pair(source: PageSource, target: PageSource) -> str:
+    return "\n".join(sorted([_identity(source), _identity(target)]))
+
+
+def _keeper(source: PageSource, target: PageSource) -> Agreements | None:
+    """Return the journal that keeps what both hold: of the directory, of two directories or stores of the first."""
+    for place in sorted((source, target), key=lambda place: (isinstance(place, StorePages), _identity(place))):
+        journal = getattr(place, "journal", None)
+        if isinstance(journal, Agreements):
+            return journal
+    return None
+
+
 def _base_file(source: PageSource, target: PageSource) -> str:
-    pair = "\n".join(sorted([_identity(source), _identity(target)]))
-    digest = hashlib.sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    digest = hashlib.sha256(_pair(source, target).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     return os.path.join(state_directory(), "transfers", f"{digest}.json")
 
 
-def _read_base(source: PageSource, target: PageSource) -> dict[str, str]:
-    """Return what both places held after the last transfer between them; nothing where that is not known."""
+def _read_base(source: PageSource, target: PageSource) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
+    """Return what both places held after the last transfer between them, and what was deleted; nothing if unknown."""
+    keeper = _keeper(source, target)
+    kept: dict[str, tuple[bytes, int | None]] = {}
+    if keeper is not None:
+        with contextlib.suppress(HistoryError, NewerSchema):  # then conflicts are shown, and nothing is lost
+            kept = keeper.agreed(_kept_as(source, target))
+    if not kept:
+        return _read_base_file(source, target), {}
+    names = {name: name.removesuffix(PAGE_SUFFIX) for name in kept if is_page_filename(name)}
+    base = {names[name]: kept[name][0].hex() for name in names if kept[name][1] is None}
+    tombs = {names[name]: (kept[name][0].hex(), gone) for name in names if (gone := kept[name][1]) is not None}
+    return base, tombs
+
+
+def _kept_as(source: PageSource, target: PageSource) -> str:
+    """Return what a journal calls a pair of places; surrogates of a path are no text for a database."""
+    return _pair(source, target).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _read_base_file(source: PageSource, target: PageSource) -> dict[str, str]:
     try:
         with open(_base_file(source, target), "rb") as handle:
             told = json.loads(handle.read(_LARGEST_RECORD))
@@ -276,13 +329,20 @@ def _read_base(source: PageSource, target: PageSource) -> dict[str, str]:
         return {
             name: digest
             for name, digest in pages.items()
-            if isinstance(digest, str) and is_page_filename(f"{name}{PAGE_SUFFIX}")
+            if _SHA256.fullmatch(digest) and is_page_filename(f"{name}{PAGE_SUFFIX}")
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
 def _write_base(source: PageSource, target: PageSource, agreed: Mapping[str, str]) -> None:
+    keeper = _keeper(source, target)
+    if keeper is not None:
+        pages = {name + PAGE_SUFFIX: bytes.fromhex(digest) for name, digest in sorted(agreed.items())}
+        keeper.agree(_kept_as(source, target), pages)
+        with contextlib.suppress(OSError):
+            os.unlink(_base_file(source, target))
+        return
     goal = _base_file(source, target)
     told = {"places": sorted([place_of(source), place_of(target)]), "pages": dict(sorted(agreed.items()))}
     folder = private_directory(state_directory() / "transfers")

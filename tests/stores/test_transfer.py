@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import os
+import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +188,89 @@ def test_refusals(here: mf.MemoryField, there: mf.MemoryField, tmp_path: Path) -
     assert issubclass(NotEditable, mf.MemoryfieldError)
 
 
-def test_a_damaged_record_makes_conflicts_not_losses(here: mf.MemoryField, there: mf.MemoryField) -> None:
+def record(here: mf.MemoryField, there: mf.MemoryField) -> Path:
+    """Where earlier versions kept what both places held."""
+    pair = "\n".join(sorted(os.path.realpath(field.path) for field in (here, there)))
+    return state_directory() / "transfers" / f"{hashlib.sha256(pair.encode()).hexdigest()[:24]}.json"
+
+
+def test_what_both_held_is_in_the_journal_with_a_tombstone_for_what_was_deleted(
+    here: mf.MemoryField, there: mf.MemoryField
+) -> None:
+    here.plan_push(there.path).apply()
+    (journal,) = [f._kept_history() for f in (here, there) if f._kept_history().agreed(agreed_as(here, there))]
+    assert not record(here, there).exists()
+    there.delete("tea")
+    here.plan_pull(there.path).apply()
+    held = journal.agreed(agreed_as(here, there))
+    assert held["dock.md"] == (hashlib.sha256(b"deep\n").digest(), None)
+    digest, gone_ns = held["tea.md"]
+    assert digest == hashlib.sha256(b"green\n").digest() and gone_ns is not None
+    here.put("tea", b"green\n")
+    (move,) = here.plan_push(there.path).moves
+    assert move.act == "add" and "deleted before 20" in move.reason, "a page that comes back is told of"
+    here.plan_push(there.path).apply()
+    assert journal.agreed(agreed_as(here, there))["tea.md"][1] is None
+    here.put("tea", b"black\n", replace=True)
+    assert acts(here.plan_push(there.path)) == {"tea": "update"}
+
+
+def agreed_as(here: mf.MemoryField, there: mf.MemoryField) -> str:
+    return "\n".join(sorted(os.path.realpath(field.path) for field in (here, there)))
+
+
+def test_old_tombstones_go(here: mf.MemoryField, there: mf.MemoryField) -> None:
+    history = here._kept_history()
+    history.agree("x", {"a.md": b"1" * 32, "b.md": b"2" * 32})
+    history.agree("x", {"b.md": b"2" * 32})
+    assert list(history.agreed("x")) == ["a.md", "b.md"]
+    history.oldest = timedelta(0)
+    history.agree("x", {"b.md": b"2" * 32})
+    assert list(history.agreed("x")) == ["b.md"] and history.agreed("y") == {}
+
+
+def test_a_journal_of_the_first_version_is_brought_up_to_date(here: mf.MemoryField, there: mf.MemoryField) -> None:
+    history = here._kept_history()
+    with contextlib.closing(sqlite3.connect(history.path)) as connection:
+        connection.executescript("DROP TABLE agreed; PRAGMA user_version = 1")
+    assert history.agreed("x") == {} and len(history.steps()) == 2
+    history.agree("x", {"a.md": b"1" * 32})
+    assert history.agreed("x") == {"a.md": (b"1" * 32, None)}
+
+
+def test_what_an_earlier_version_kept_is_read_and_moved(here: mf.MemoryField, there: mf.MemoryField) -> None:
+    pages = {"tea": hashlib.sha256(b"green\n").hexdigest(), "gone": hashlib.sha256(b"x").hexdigest()}
+    old = record(here, there)
+    old.parent.mkdir(parents=True)
+    there.put("tea", b"green\n")
+    there.put("dock", b"deep\n")
+    here.put("tea", b"black\n", replace=True)
+    for damage in (
+        "[" * 5000,
+        "{}",
+        json.dumps({"pages": {"../x": "y", "tea": 7}}),
+        "nonsense",
+        '{"pages": {"tea": "z"}}',
+    ):
+        old.write_text(damage)
+        assert acts(here.plan_push(there.path)) == {"tea": "conflict"}, "no loss"
+    old.write_text(json.dumps({"places": [], "pages": pages}))
+    plan = here.plan_push(there.path)
+    assert acts(plan) == {"tea": "update"}
+    plan.apply()
+    assert not old.exists() and here.plan_push(there.path).moves == ()
+
+
+def test_a_damaged_journal_makes_conflicts_not_losses(here: mf.MemoryField, there: mf.MemoryField) -> None:
     here.plan_push(there.path).apply()
     here.put("tea", b"black\n", replace=True)
     there.delete("dock")
-    (record,) = (state_directory() / "transfers").glob("*.json")
-    for damage in ("[" * 5000, "{}", json.dumps({"pages": {"../x": "y", "tea": 7}}), "nonsense"):
-        record.write_text(damage)
-        assert acts(here.plan_push(there.path)) == {"tea": "conflict", "dock": "add"}
+    for field in (here, there):
+        field._kept_history().path.write_bytes(b"nonsense" * 1000)
+    plan = here.plan_push(there.path)
+    assert acts(plan) == {"tea": "conflict", "dock": "add"}
+    plan.apply()
+    assert acts(here.plan_push(there.path)) == {"tea": "conflict"}
 
 
 def test_secrets_are_told_of(here: mf.MemoryField, there: mf.MemoryField) -> None:
