@@ -7,11 +7,13 @@ stands in the page and in the report.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memoryfield.display import counted
 from memoryfield.exchange.jsonstream import elements
 from memoryfield.exchange.parts import Part, Unread
 from memoryfield.exchange.records import moment, title_of
@@ -20,6 +22,9 @@ from memoryfield.format.page import LONGEST_EMBEDDED
 from memoryfield.format.yamlwrite import Settable
 
 _ROOM = LONGEST_EMBEDDED - 700  # for the frontmatter
+_ATTACHED = "Attached:"
+# marks for a source, between characters that Unicode leaves to programs
+_CITATION = re.compile("\ue200[^\ue201]{0,200}\ue201")
 _NAMES = {"user": "Asked", "human": "Asked", "assistant": "Answered"}
 
 
@@ -62,19 +67,34 @@ def _turns(value: Any) -> Iterator[_Turn]:
         raise ValueError("neither 'mapping' nor 'chat_messages' is there")
     if "chat_messages" in value:
         for message in value["chat_messages"]:
-            text = message.get("text") or "\n\n".join(
-                part.get("text", "") for part in message.get("content") or [] if isinstance(part, Mapping)
-            )
-            if text.strip() and message.get("sender") in _NAMES:
-                yield _Turn(message["sender"], text.strip(), moment(message.get("created_at")))
+            text = _said(message)
+            if text and message.get("sender") in _NAMES:
+                yield _Turn(message["sender"], text, moment(message.get("created_at")))
         return
     for message in _chosen_path(value["mapping"], value.get("current_node")):
-        content = message.get("content") or {}
-        texts = [part for part in content.get("parts") or [] if isinstance(part, str)]
-        text = "\n\n".join(texts) or (content.get("text") if isinstance(content.get("text"), str) else "") or ""
         role = (message.get("author") or {}).get("role")
-        if text.strip() and role in _NAMES:
-            yield _Turn(role, text.strip(), moment(message.get("create_time")))
+        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        # what is addressed to a tool is no answer, and what nobody saw is no turn
+        if role not in _NAMES or hidden or (role == "assistant" and message.get("recipient") not in (None, "", "all")):
+            continue
+        content = message.get("content") or {}
+        # speech and pictures stand among the parts as objects; of speech there is a text
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content.get("parts") or []]
+        text = "\n\n".join(part for part in parts if isinstance(part, str)) or content.get("text") or ""
+        text = _CITATION.sub("", text).strip() if isinstance(text, str) else ""
+        if text:
+            yield _Turn(role, text, moment(message.get("create_time")))
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """Return what a message of a Claude export says: its texts, without thoughts and tools, and what is attached."""
+    blocks = [block for block in message.get("content") or [] if isinstance(block, Mapping)]
+    texts = [block["text"] for block in blocks if block.get("type", "text") == "text" and block.get("text")]
+    text = "\n\n".join(texts) or ("" if blocks else message.get("text") or "")
+    added = [*(message.get("attachments") or []), *(message.get("files") or [])]
+    names = [item["file_name"] for item in added if isinstance(item, Mapping) and item.get("file_name")]
+    attached = f"*{_ATTACHED} {', '.join(dict.fromkeys(names))}*" if names else ""
+    return "\n\n".join(part for part in (text.strip(), attached) if part)
 
 
 def _chosen_path(nodes: Mapping[str, Any], current: Any) -> Iterator[Mapping[str, Any]]:
@@ -99,8 +119,12 @@ def _page(value: Mapping[str, Any], turns: list[_Turn], place: str) -> Part:
     known = value.get("uuid") or value.get("conversation_id") or value.get("id")
     body, left_out = _body(turns)
     keys: dict[str, Settable] = {"kind": "conversation", "turns": len(turns)}
+    changes = []
     if left_out:
         keys["left_out"] = left_out
+        changes.append(f"{counted(left_out, 'answer')} left out: the conversation is longer than a page should be")
+    if any(f"*{_ATTACHED}" in turn.text for turn in turns):
+        changes.append("attached files are named, not taken in")
     return Part(
         f"id:{known}" if known else f"text:{first.text[:200]}",
         named.strip() if isinstance(named, str) and named.strip() else title_of(first.text),
@@ -110,7 +134,7 @@ def _page(value: Mapping[str, Any], turns: list[_Turn], place: str) -> Part:
         created=moment(value.get("create_time") or value.get("created_at")) or turns[0].when,
         updated=moment(value.get("update_time") or value.get("updated_at")) or turns[-1].when,
         keys=keys,
-        changes=(f"{left_out} answers left out: the conversation is longer than a page should be",) if left_out else (),
+        changes=tuple(changes),
     )
 
 
@@ -122,7 +146,8 @@ def _body(turns: list[_Turn]) -> tuple[str, int]:
     last = max((i for i, turn in enumerate(turns) if _NAMES[turn.who] == "Answered"), default=-1)
     kept = [turn for i, turn in enumerate(turns) if _NAMES[turn.who] == "Asked" or i == last]
     left_out = len(turns) - len(kept)
-    note = f"*{left_out} answers in between were left out when this page was made.*\n" if left_out else ""
+    were = counted(left_out, "answer in between was", "answers in between were")
+    note = f"*{were} left out when this page was made.*\n" if left_out else ""
     return "\n\n".join(_shown(turn) for turn in kept) + "\n" + ("\n" + note if note else ""), left_out
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePath
 from typing import Any
 
 from memoryfield.errors import ArchiveError, FieldNotFound, QueryError
+from memoryfield.exchange.accounts import is_account, read_account
 from memoryfield.exchange.conversations import is_conversation, read_conversations
 from memoryfield.exchange.jsonstream import elements
 from memoryfield.exchange.memory_file import split_memory_file
@@ -20,7 +21,12 @@ from memoryfield.format.names import is_page_filename, skip_reason
 
 KINDS = ("vault", "memory-file", "records", "conversations")
 MEMORY_FILES = ("MEMORY.md", "CLAUDE.md", "AGENTS.md", "memory.md")
-_IN_EXPORTS = ("conversations.json", "memories.json")
+# what an assistant's export holds: one file, several with numbers, or a folder of them
+_IN_EXPORTS = re.compile(
+    r"(?:.*/)?(?:(?:conversations|memories|projects)(?:-\d+)?\.json|(?:projects|memories)/[^/]+\.json)"
+)
+_JSON = (".json", ".jsonl", ".ndjson")
+_MOST_IN_EXPORT = 10_000  # files
 _NO_NOTES = frozenset(
     ["README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"]
 )
@@ -49,6 +55,8 @@ def read_source(source: str | os.PathLike[str], kind: str = "auto") -> Reading:
     if not path.exists():
         raise FieldNotFound(f"{path} is not there")
     if path.is_dir():
+        if kind in ("auto", "conversations") and (exported := _export_files(path)):
+            return _joined(path.name, ((name, (path / name).read_bytes()) for name in exported), "auto")
         if kind not in ("auto", "vault"):
             raise QueryError(f"{path.name} is a folder; the kind {kind} is read from a file")
         return _folder(path)
@@ -59,11 +67,8 @@ def read_source(source: str | os.PathLike[str], kind: str = "auto") -> Reading:
             "memory-file", path.stem, tuple(split_memory_file(_text(raw), path.name)), _garbled(raw, path.name)
         )
     if lower.endswith(".zip"):
-        name, raw = _from_zip(path)
-    else:
-        name, raw = path.name, path.read_bytes() if _small(path) else b""
-    reading = _json(path.stem, name, _text(raw), kind)
-    return replace(reading, unread=(*_garbled(raw, name), *reading.unread))
+        return _joined(path.stem, _from_zip(path), kind)
+    return _joined(path.stem, [(path.name, path.read_bytes() if _small(path) else b"")], kind)
 
 
 def is_field(path: Path) -> bool:
@@ -78,15 +83,15 @@ def is_field(path: Path) -> bool:
                     return False
                 if entry.is_dir(follow_symlinks=False) and _holds_markdown(Path(entry.path)):
                     return False
-        return True
+        return not _export_files(path)
     if not path.name.lower().endswith(".zip"):
         return not path.exists()  # whoever opens it says what is missing
     try:
         with zipfile.ZipFile(path) as archive:
-            names = {name.rsplit("/", 1)[-1] for name in archive.namelist()}
+            names = archive.namelist()
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, UnicodeDecodeError):
         return True
-    return not names & set(_IN_EXPORTS)
+    return not any(_IN_EXPORTS.fullmatch(name) for name in names)
 
 
 def other_markdown(folder: Path, most: int = 1000) -> tuple[tuple[str, ...], bool]:
@@ -148,15 +153,57 @@ def _folder(path: Path) -> Reading:
     return Reading("vault", path.name, (*parts, *found), (*garbled, *unread))
 
 
+def _export_files(folder: Path) -> list[str]:
+    """Return the files of an unpacked export; none where the folder is none, or holds notes as well."""
+    found = []
+    if any(name.lower().endswith(MARKDOWN) for name in os.listdir(folder)):
+        return []
+    for inside in ("", "projects", "memories"):
+        place = folder / inside
+        if place.is_dir() and not place.is_symlink():
+            with os.scandir(place) as entries:
+                names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            found += [f"{inside}/{name}" if inside else name for name in names]
+    chosen = sorted(name for name in found if _IN_EXPORTS.fullmatch(name))
+    return [name for name in chosen if _small(folder / name)] if any("/" not in name for name in chosen) else []
+
+
+def _joined(label: str, files: Iterable[tuple[str, bytes]], kind: str) -> Reading:
+    """Read the JSON files of one source; one that cannot be read is named, and the others stand."""
+    given = list(files)
+    parts: list[Part] = []
+    unread: list[Unread] = []
+    kinds: list[str] = []
+    for name, raw in given:
+        unread += _garbled(raw, name)
+        try:
+            reading = _json(label, name, _text(raw), kind)
+        except QueryError as error:
+            if len(given) == 1:
+                raise
+            unread.append(Unread(name, str(error)))
+            continue
+        kinds.append(reading.kind)
+        parts += reading.parts
+        unread += reading.unread
+    return Reading(kinds[0] if len(set(kinds)) == 1 else "conversations", label, tuple(parts), tuple(unread))
+
+
 def _json(label: str, name: str, text: str, kind: str) -> Reading:
     reader: _Reader
     if kind == "auto":
+        if name.lower().endswith(_JSON) and (not text.strip() or text.strip() in ("[]", "{}")):
+            raise QueryError(f"{name} holds nothing")
         first: Any = next((e.value for e in elements(text, ("conversations",)) if e.problem is None), None)
-        kind = "conversations" if is_conversation(first) else "records"
-        if first is None or not name.lower().endswith((".json", ".jsonl", ".ndjson")):
+        named = first is None and PurePath(name).name.startswith("conversations")
+        kind = "conversations" if named or is_conversation(first) or is_account(first) else "records"
+        if not name.lower().endswith(_JSON):
             raise QueryError(
                 f"{name} is of no known kind: a folder, Markdown, or JSON (one record a line, or a list) can be read"
             )
+        if is_account(first):
+            parts, unread = read_account(text, name)
+            return Reading(kind, label, tuple(parts), tuple(unread))
     reader = read_conversations if kind == "conversations" else read_records
     parts, unread = reader(text, name)
     return Reading(kind, label, tuple(parts), tuple(unread))
@@ -189,22 +236,30 @@ def _garbled(raw: bytes, name: str) -> tuple[Unread, ...]:
     return ()
 
 
-def _from_zip(path: Path) -> tuple[str, bytes]:
+def _from_zip(path: Path) -> list[tuple[str, bytes]]:
+    """Return the files of an export that are read, unpacked."""
+    found: list[tuple[str, bytes]] = []
+    total = 0
     try:
         with zipfile.ZipFile(path) as archive:
-            for wanted in _IN_EXPORTS:
-                for info in archive.infolist():
-                    if info.filename.rsplit("/", 1)[-1] == wanted:
-                        size, packed = info.file_size, max(info.compress_size, 1)
-                        if size > LARGEST_FILE or size / packed > _LARGEST_RATIO:
-                            raise ArchiveError(
-                                f"{wanted} in {path.name} would be {size:,} bytes from {packed:,}: refused"
-                            )
-                        with archive.open(info) as handle:
-                            raw = handle.read(size + 1)
-                        if len(raw) > size:
-                            raise ArchiveError(f"{wanted} in {path.name} is larger than the archive says: refused")
-                        return wanted, raw
+            for info in sorted(archive.infolist(), key=lambda info: info.filename):
+                if not _IN_EXPORTS.fullmatch(info.filename) or info.filename.startswith("__MACOSX/"):
+                    continue
+                name = info.filename.rsplit("/", 1)[-1]
+                size, packed = info.file_size, max(info.compress_size, 1)
+                total += size
+                if total > LARGEST_FILE or size / packed > _LARGEST_RATIO or len(found) >= _MOST_IN_EXPORT:
+                    raise ArchiveError(f"{name} in {path.name} would be {size:,} bytes from {packed:,}: refused")
+                with archive.open(info) as handle:
+                    raw = handle.read(size + 1)
+                if len(raw) > size:
+                    raise ArchiveError(f"{name} in {path.name} is larger than the archive says: refused")
+                found.append((name, raw))
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
         raise ArchiveError(f"{path.name} cannot be read as an archive: {error}") from error
-    raise QueryError(f"{path.name} holds none of {', '.join(_IN_EXPORTS)}; a .memoryfield.zip is read without a kind")
+    if not found:
+        raise QueryError(
+            f"{path.name} holds no conversations.json, memories.json or projects.json; a .memoryfield.zip is read "
+            "without a kind, and other files are read unpacked"
+        )
+    return found

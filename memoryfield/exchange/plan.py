@@ -8,6 +8,7 @@ conflict.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pandas
 
 _SHOWN = 20
+_LASTING = re.compile(r"id:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}(?:/|\Z)")
 _NOT_SAID = ("uuid", "created", "updated")  # differ though two pages say the same
 _MOST_TRIED = 50  # pages of one name with a number behind it
 ACTIONS = ("add", "update", "unchanged", "conflict")
@@ -185,9 +187,11 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
     secrets: list[str] = []
     seen: dict[str, tuple[str, str]] = {}
     kept: dict[str, Made] = {}
-    origin = origin_of(source)
+    place = origin_of(source)
     for part in reading.parts:
-        label = first = f"{reading.kind}:{reading.label}/{part.key}"
+        # an id that is the same everywhere tells a piece also in a later export of another name and place
+        lasting = _LASTING.match(part.key) is not None
+        label = first = f"{reading.kind}:{part.key}" if lasting else f"{reading.kind}:{reading.label}/{part.key}"
         number = 1
         while label in seen and seen[label][1] != part.sha256:  # one id, another text: a piece of its own
             number += 1
@@ -195,6 +199,7 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
         if label in seen:
             items.append(ImportItem(seen[label][0], "unchanged", part.where, ("the source has it twice",)))
             continue
+        origin = "" if lasting else place
         made = known.get(label)
         own = page_of(made, present, by_uuid)
         page: Page | None
