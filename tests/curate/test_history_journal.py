@@ -133,7 +133,7 @@ def test_a_newer_journal_is_refused_with_a_sentence(field: PageDirectory, histor
     field.write("page", b"second\n")
     run(history, "PRAGMA user_version=99")
     for act in (history.steps, history.undo, lambda: field.write("page", b"third\n")):
-        with pytest.raises(NewerSchema, match="schema version 99, this library knows up to 1: update memoryfield-lab"):
+        with pytest.raises(NewerSchema, match="schema version 99, this library knows up to 2: update memoryfield-lab"):
             act()
     assert field.read("page").raw == b"second\n"
     assert keep_history(PageDirectory(field.path)).directory.read("page").raw == b"second\n"  # opening works
