@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 EXTRAS ?= offline,fast,openvino,static,agents,http,s3,git,fsspec,scatter,dev
-# More words for pip, jupyter and pytest, e.g.  make test PYTEST_FLAGS='-k archive -x'
+# More words for pip, jupyter, voila and pytest, e.g.  make test PYTEST_FLAGS='-k archive -x'
 PIP_FLAGS ?=
 LAB_FLAGS ?=
+VOILA_FLAGS ?=
 PYTEST_FLAGS ?=
 # The tests of one file run one after the other, two files side by side. WORKERS= runs all of them in one process.
 WORKERS ?= -n 2 --dist loadfile
@@ -31,19 +32,27 @@ demo: $(STAMP) ## open the example field, embed it, search it three ways, map it
 	@mkdir -p build
 	$(BIN)/memoryfield demo
 
+# JupyterLab asks elsewhere for news and updates, and asks a newcomer whether it may: not in this environment.
 lab: $(STAMP) ## open JupyterLab on the notebooks
 	@echo "==> lab: JupyterLab on notebooks/ (end it with Ctrl-C)"
+	@mkdir -p $(VENV)/share/jupyter/lab/settings
+	@echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
+	  > $(VENV)/share/jupyter/lab/settings/overrides.json
 	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/01-what-is-a-memoryfield.ipynb $(LAB_FLAGS)
 
-# The browser tests need a Chromium: the machine's own, else Debian's package (as root), else Playwright's download.
-# Where none of the three can be had, they are skipped and say so.
+# Voila's own template names style sheets on a CDN: the browser is told to fetch from this server only.
+OWN_MACHINE := default-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; connect-src 'self' ws://127.0.0.1:* data:
+
 voila: $(STAMP) ## show the Workbench on the example field with Voila, which it installs (end it with Ctrl-C)
 	@echo "==> voila: the Workbench at http://127.0.0.1:8866"
 	$(PIP) install --quiet --constraint constraints.txt $(PIP_FLAGS) voila
 	@mkdir -p build
 	$(BIN)/python -c "import nbformat as n; v = n.v4; n.write(v.new_notebook(cells=[v.new_code_cell('import memoryfield as mf\nfrom memoryfield_widgets import Workbench\nWorkbench(mf.open_field(\"../data/harbor\", model=\"auto\"))')]), 'build/workbench.ipynb')"
-	cd build && $(abspath $(BIN))/voila workbench.ipynb --no-browser --Voila.ip=127.0.0.1
+	cd build && $(abspath $(BIN))/voila workbench.ipynb --no-browser --Voila.ip=127.0.0.1 \
+	  --Voila.tornado_settings="{'headers': {'Content-Security-Policy': \"$(OWN_MACHINE)\"}}" $(VOILA_FLAGS)
 
+# The browser tests need a Chromium: the machine's own, else Debian's package (as root), else Playwright's download.
+# Where none of the three can be had, they are skipped and say so.
 test: $(STAMP) ## run all tests
 	@$(BIN)/python tests/browser/bring_browser.py
 	@echo "==> test: pytest, with warnings as errors"
