@@ -149,8 +149,8 @@ def _folder(path: Path) -> Reading:
         if _small(path / name):
             raw = (path / name).read_bytes()
             parts, garbled = split_memory_file(_text(raw), name), _garbled(raw, name)
-    found, unread = read_vault(path, skip=special[:1] if parts else ())
-    return Reading("vault", path.name, (*parts, *found), (*garbled, *unread))
+    found, unread = read_vault(path, skip=special[:1] if parts else (), beside=parts)
+    return Reading("vault", path.name, tuple(found), (*garbled, *unread))
 
 
 def _export_files(folder: Path) -> list[str]:

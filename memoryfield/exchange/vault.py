@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -40,7 +40,7 @@ class _File:
     modified: datetime | None
 
 
-def read_vault(folder: Path, skip: Iterable[str] = ()) -> tuple[list[Part], list[Unread]]:
+def read_vault(folder: Path, skip: Iterable[str] = (), beside: Sequence[Part] = ()) -> tuple[list[Part], list[Unread]]:
     """Return the Markdown files of a folder and of the folders in it as parts.
 
     Hidden files and folders are passed over; links of the file system are never followed.
@@ -48,12 +48,20 @@ def read_vault(folder: Path, skip: Iterable[str] = ()) -> tuple[list[Part], list
     Args:
         folder: The folder.
         skip: Paths of files, relative to the folder, that something else reads.
+        beside: What that made of them; its links are made to follow the new names, too, and it comes first.
     """
     files, unread = _files(folder, set(skip))
     names = flat_names([file.path for file in files])
     pages = {file.path: Page(names[file.path], file.raw) for file in files}
     finder = _Finder({path: (names[path], page) for path, page in pages.items()})
     parts = []
+    for part in beside:
+        text = part.body if part.raw is None else part.raw.decode("utf-8", "surrogateescape")
+        raw, changes, lost = _with_links(_File(part.where, text.encode("utf-8", "surrogateescape"), None), finder)
+        unread += [Unread(part.where, f"the link to {target[:80]!r} leads to no page of the source") for target in lost]
+        body = raw.decode("utf-8", "surrogateescape")
+        whole = None if part.raw is None else raw
+        parts.append(replace(part, body=body, raw=whole, changes=(*part.changes, *changes)))
     for file in files:
         page = pages[file.path]
         raw, changes, lost = _with_links(file, finder)
@@ -160,7 +168,8 @@ class _Finder:
             aliases = front.get("aliases")
             words = {
                 PurePosixPath(path).stem,
-                *(v for k in ("title", "permalink") if isinstance(v := front.get(k), str)),
+                name,
+                *(v for k in ("title", "name", "permalink") if isinstance(v := front.get(k), str)),
             }
             words |= {item for item in aliases if isinstance(item, str)} if isinstance(aliases, list) else set()
             for word in words:

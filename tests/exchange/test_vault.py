@@ -271,3 +271,19 @@ def test_a_dry_run_of_a_flat_folder_and_of_an_archive_writes_nothing(tmp_path: P
     told = mf.import_field(tmp_path / "one.memoryfield.zip", tmp_path / "three", dry_run=True)
     assert told.added == ("boat",) and not (tmp_path / "three").exists()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_memory_folder_keeps_the_links_of_its_index_and_between_its_notes(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("# Index\n\n- [Role](user_role.md) - x\n- [[Testing feedback]]\n\n# More\n\ny\n")
+    (folder / "user_role.md").write_text(
+        "---\nname: User role\ndescription: A boat builder\n---\nSee [[feedback-testing]] and [[nowhere]].\n"
+    )
+    (folder / "feedback_testing.md").write_text("---\nname: Testing feedback\n---\nUse real ones.\n")
+    plan = mf.import_field(folder, tmp_path / "field")
+    field = mf.open_field(tmp_path / "field")
+    links = [f.message for f in field.validate() if "links to" in f.message]
+    assert links == ["links to nowhere.md, which is not there"], links
+    assert [item.where for item in plan.unread] == ["user_role.md"]
+    assert (field["user-role"].title, field["user-role"].summary) == ("User role", "A boat builder")
