@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -124,6 +125,7 @@ class Kernels:
         self._starter = ThreadPoolExecutor(1)
         self._count = 0
         self._next: Future[Path] | None = None
+        self._sessions: dict[Path, str] = {}
 
     def take(self) -> Path:
         """Return the path of a notebook, not written yet, whose kernel is there or will be soon."""
@@ -137,13 +139,28 @@ class Kernels:
         place = self.lab.root / f"book-{self._count:03}"
         place.mkdir()
         wanted = {"path": f"{place.name}/test.ipynb", "name": "test.ipynb", "type": "notebook"}
+        made = self._ask("POST", "sessions", {**wanted, "kernel": {"name": "python3"}})
+        self._sessions[place / "test.ipynb"] = json.loads(made)["id"]
+        return place / "test.ipynb"
+
+    def end(self, path: Path) -> None:
+        """End the kernel of a notebook; the next test does not wait for it."""
+        self._starter.submit(self._end, self._sessions.pop(path))
+
+    def _end(self, session: str) -> None:
+        with contextlib.suppress(urllib.error.HTTPError):  # a test may have ended it
+            self._ask("DELETE", f"sessions/{session}", None)
+
+    def _ask(self, method: str, path: str, content: dict[str, Any] | None) -> bytes:
         asked = urllib.request.Request(
-            f"{self.lab.address}/api/sessions",
-            json.dumps({**wanted, "kernel": {"name": "python3"}}).encode(),
+            f"{self.lab.address}/api/{path}",
+            None if content is None else json.dumps(content).encode(),
             {"Authorization": f"token {self.lab.token}", "Content-Type": "application/json"},
+            method=method,
         )
-        with urllib.request.urlopen(asked, timeout=SERVER_STARTS):
-            return place / "test.ipynb"
+        with urllib.request.urlopen(asked, timeout=SERVER_STARTS) as reply:
+            read: bytes = reply.read()
+        return read
 
     def close(self) -> None:
         """Start no more; the server ends those that run."""
@@ -171,6 +188,10 @@ def running_lab(home: Path) -> Iterator[Lab]:
         "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     }
     overrides.write_text(json.dumps(settings), encoding="utf-8")
+    startup = home / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    # what every notebook of the tests imports first; a kernel is started before its test begins
+    (startup / "imports.py").write_text("import memoryfield_widgets as _\ndel _\n", encoding="utf-8")
     places = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
@@ -287,8 +308,7 @@ class Book:
             self.page.wait_for_timeout(50)  # Playwright's own: it lets the page's events through
 
     def leave(self) -> Any:
-        """End the kernel and close the notebook; return the window."""
-        self.page.evaluate(f"async () => {{ await {NOTEBOOK}?.sessionContext?.shutdown(); }}")
+        """Close the notebook and return the window; its kernel goes on."""
         self.page.evaluate("() => { for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose(); }")
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
@@ -367,7 +387,7 @@ class Windows:
         if self._kept is None and not book.page.locator(".jp-Dialog").count():
             self._kept = book.leave()
         else:
-            book.close()
+            book.page.context.close()
 
 
 @pytest.fixture(scope="session")
@@ -406,9 +426,10 @@ def notebook(
         failed += [f"a script failed: {problem}" for problem in book.problems]
         failed += [f"a request left the machine: {url}" for url in book.outside]
         if failed or book in own or request.node.stash.get(FAILED, False):
-            book.close()
+            book.page.context.close()
         else:
             windows.give_back(book)
+        kernels.end(book.path)
     assert not failed, "\n".join(failed)
 
 
