@@ -44,8 +44,10 @@ _CACHES = {
     "questions": "questions that a model wrote",
     "stores": "copies of fields that live elsewhere",
 }
+_EARLIER = frozenset(["weights"])  # what earlier versions kept there: cleared, no longer made
 _STATES = {
     "journals": "the history of each field",
+    "journals-elsewhere": "the history of what was written to fields that live elsewhere",
     "reviews": "answers about families",
     "drafts": "drafts of an editor that was ended",
     "imports": "which pages an import made, so that the next one knows them",
@@ -177,12 +179,14 @@ def clear_caches() -> int:
     root = cache_directory()
     if not root.is_dir():
         return 0
-    strange = sorted(entry.name for entry in os.scandir(root) if entry.name not in _CACHES or entry.is_symlink())
+    strange = sorted(
+        entry.name for entry in os.scandir(root) if entry.name not in {*_CACHES, *_EARLIER} or entry.is_symlink()
+    )
     if strange:
         shown = ", ".join(strange[:5])
         raise QueryError(f"{root} holds what is not ours ({shown}); nothing was deleted: delete by hand what may go")
     size = 0
-    for name in _CACHES:
+    for name in (*_CACHES, *sorted(_EARLIER)):
         place = root / name
         if place.is_dir():
             size += _measure(place)[1]

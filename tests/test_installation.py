@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import memoryfield as mf
+from memoryfield import installation
 from memoryfield.cli import main
 from memoryfield.errors import QueryError
 from memoryfield.installation import clear_caches
@@ -55,3 +57,19 @@ def test_what_is_not_ours_is_never_deleted(tmp_path: Path) -> None:
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["problems"] == []
+
+
+def test_every_directory_that_the_library_makes_is_known_to_doctor() -> None:
+    package = Path(mf.__file__).parent
+    pattern = re.compile(r"(cache|state)_directory\(\)(?:,| /) \"([\w-]+)\"")
+    made = {found for path in package.rglob("*.py") for found in pattern.findall(path.read_text(encoding="utf-8"))}
+    assert {("cache", "keywords"), ("state", "journals"), ("state", "imports")} <= made
+    known = {("cache", name) for name in installation._CACHES} | {("state", name) for name in installation._STATES}
+    assert made <= known
+
+
+def test_what_an_earlier_version_left_is_cleared_with_the_rest(tmp_path: Path) -> None:
+    _field(tmp_path)
+    (cache_directory() / "weights").mkdir()
+    (cache_directory() / "weights" / "x.json").write_text("{}")
+    assert clear_caches() > 0 and not any(cache_directory().iterdir())
