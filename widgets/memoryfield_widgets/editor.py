@@ -372,6 +372,6 @@ class PageEditor(Panel):
         super().close()
 
     def twin(self) -> str:
-        """Return the page as it is on disk."""
+        """Return the page as it is on disk; nothing where it is gone."""
         name = self.state.active
-        return "" if name is None else str(self.field.read(name)._repr_html_())
+        return "" if name is None or name not in self.field else str(self.field.read(name)._repr_html_())

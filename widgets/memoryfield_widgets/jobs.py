@@ -194,23 +194,27 @@ class Jobs:
             job = self._next(lane)
             if job is None:
                 return
-            try:
-                job.started = time.monotonic()
-                job.check()
-                result = job.work(job)
-                job.check()
-                if job.done is not None:
-                    job.done(result)
-            except Cancelled:
-                pass
-            except Exception as error:  # shown in words by the state: nobody sees what a thread raises
-                if not job.cancelled.is_set():
-                    self._failed(job, error)
-            finally:
-                with self._wake:
-                    self._active.pop(lane, None)
-                    self._wake.notify_all()
-                self._tell(job)
+            self._do(job)
+            del job  # what it holds goes with it, also while the thread waits for the next one
+
+    def _do(self, job: Job) -> None:
+        try:
+            job.started = time.monotonic()
+            job.check()
+            result = job.work(job)
+            job.check()
+            if job.done is not None:
+                job.done(result)
+        except Cancelled:
+            pass
+        except Exception as error:  # shown in words by the state: nobody sees what a thread raises
+            if not job.cancelled.is_set():
+                self._failed(job, error)
+        finally:
+            with self._wake:
+                self._active.pop(job.lane, None)
+                self._wake.notify_all()
+            self._tell(job)
 
     def _next(self, lane: str) -> Job | None:
         """Wait for the next job of a lane; None when there was none for a while and the thread may end."""
