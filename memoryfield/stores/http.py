@@ -135,7 +135,8 @@ class HttpStore:
         if is_digest_tag(answer.tag) and answer.tag != own and is_digest_tag(item.tag):
             # A server whose tags are digests: the body is not the one that was sent.
             raise StoreRefused(f"{self.place}{item.filename} does not have the sha256 that its ETag promises")
-        tag = own if self._lists is False else answer.tag
+        # of an archive, and where a server lists digests and sends none, the digest of what came is the tag
+        tag = own if self._lists is False or (not answer.tag and is_digest_tag(item.tag)) else answer.tag
         return Fetched(item.filename, answer.body, tag, answer.modified_ns or item.modified_ns)
 
     def write_if(self, filename: str, raw: bytes, tag: str | None) -> str:

@@ -120,6 +120,8 @@ class StorePages(PageVerbs):
             taken = time.time_ns()
             listing = self.store.list()
             held = self._held()
+            if held.rows and not listing.pages:
+                self._check_empty(next(iter(held.rows)))
             new = self._read_missing(listing, held, taken)
             if held.synced_ns and new == (held.rows, held.others, held.skipped, held.writes):
                 self._state = replace(held, synced_ns=taken)
@@ -147,7 +149,7 @@ class StorePages(PageVerbs):
         skipped = set(listing.skipped)
         batch: list[Fetched] = []
         waiting = 0
-        gone: list[str] = []
+        doubtful: dict[str, str] = {}  # what is not as it was listed, with its tag
         total = len(missing)
         try:
             for fetched in read_wanted(self.store, missing, len(listing.pages)):
@@ -155,13 +157,15 @@ class StorePages(PageVerbs):
                 if self._report is not None:
                     self._report(total - len(missing), total)
                 if fetched.raw is None:
-                    gone.append(fetched.filename)
+                    doubtful[fetched.filename] = ""
                     continue
                 if len(fetched.raw) > LARGEST_PAGE:
                     skipped.add(Skipped(fetched.filename, f"larger than {LARGEST_PAGE // 2**20} MiB"))
                     continue
                 digest = hashlib.sha256(fetched.raw)
                 tag = fetched.tag or f"sha256-{digest.hexdigest()}"
+                if item.tag and tag != item.tag:
+                    doubtful[fetched.filename] = tag
                 entry = page_entry(digest.digest(), len(fetched.raw), fetched.modified_ns or item.modified_ns)
                 rows[fetched.filename] = Row(tag, entry)
                 batch.append(fetched._replace(tag=tag))
@@ -172,13 +176,30 @@ class StorePages(PageVerbs):
         finally:
             if batch:
                 self._copy.keep(batch)
-        if gone:  # deleted in this moment; or the listing is not true
-            listed = self.store.list().pages
-            missing |= {filename: listed[filename] for filename in gone if filename in listed}
         if missing:
             raise StoreRefused(f"{self.place} lists {min(missing)} but does not hand it over; nothing was changed")
+        if doubtful:
+            self._look_again(doubtful, rows)
         ordered = dict(sorted(rows.items(), key=lambda item: item[0][:-3]))
         return ordered, listing.others, tuple(sorted(skipped)), listing.writes
+
+    def _check_empty(self, filename: str) -> None:
+        """Refuse a listing of nothing where a page that was there still is: then the listing is not true."""
+        for fetched in self.store.read_many([Listed(filename, "")]):
+            if fetched.raw is not None:
+                raise StoreRefused(f"{self.place} lists no page and still hands over {filename}; nothing was changed")
+
+    def _look_again(self, doubtful: Mapping[str, str], rows: dict[str, Row]) -> None:
+        """List once more: was a page changed or deleted in this moment, or is it not what the listing promises?"""
+        listed = self.store.list().pages
+        for filename, tag in sorted(doubtful.items()):
+            item = listed.get(filename)
+            if item is None:
+                rows.pop(filename, None)
+            elif tag == "":
+                raise StoreRefused(f"{self.place} lists {filename} but does not hand it over; nothing was changed")
+            elif item.tag != tag:
+                raise StoreRefused(f"{filename} in {self.place} is not what is listed; nothing was changed: try again")
 
     def _take(self, state: State) -> None:
         """Make a state the last one."""

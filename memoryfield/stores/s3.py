@@ -6,9 +6,11 @@ right before it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -23,7 +25,7 @@ from memoryfield.errors import (
     StoreUnreachable,
 )
 from memoryfield.format.snapshot import LARGEST_PAGE
-from memoryfield.stores.protocol import Fetched, Listed, Listing, sorted_out
+from memoryfield.stores.protocol import MOST_ENTRIES, Fetched, Listed, Listing, sorted_out
 from memoryfield.stores.reading import at_once
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 CONCURRENT = 32
 _PART = 1000  # entries; what S3 gives at a time
+_NOWHERE = "memoryfield-looks-whether-this-is-a-bucket"  # no object has this name
 
 
 class S3Store:
@@ -64,6 +67,7 @@ class S3Store:
         in_environment = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
         endpoint = str(config.get("endpoint") or config.get("aws_endpoint") or in_environment)
         self.identity = f"{self.place} at {endpoint.rpartition('@')[2] or 'the default endpoint'}"
+        self._patience = timeout * (retries + 1)  # seconds for a part of a listing
         client: dict[str, Any] = {"timeout": timedelta(seconds=timeout), "connect_timeout": timedelta(seconds=timeout)}
         if endpoint.startswith("http://"):
             client["allow_http"] = True
@@ -85,15 +89,39 @@ class S3Store:
     def list(self) -> Listing:
         """Return what is directly below the prefix."""
         with self._errors("the listing"):
-            return sorted_out(self._entries(), self.place)
+            # a loop of its own, on a thread of its own: a notebook has one that is running
+            with ThreadPoolExecutor(1, thread_name_prefix="memoryfield-s3-list") as thread:
+                entries = thread.submit(asyncio.run, self._entries()).result()
+            if not entries:
+                self._check_empty()
+        return sorted_out(entries, self.place)
 
-    def _entries(self) -> Iterator[Listed]:
+    async def _entries(self) -> Sequence[Listed]:
+        """Return what is listed; asynchronously, since a listing that never ends could not be stopped otherwise."""
         import obstore
 
-        for part in obstore.list(self._bucket, chunk_size=_PART):
+        found: dict[str, Listed] = {}
+        parts = aiter(obstore.list(self._bucket, chunk_size=_PART))
+        while True:
+            try:
+                part = await asyncio.wait_for(anext(parts), self._patience)
+            except StopAsyncIteration:
+                return tuple(found.values())
             for item in part:
+                if item["path"] in found or len(found) > MOST_ENTRIES:
+                    raise StoreRefused(f"{self.place}: the listing does not end; nothing was changed")
                 moment = int(item["last_modified"].timestamp() * 1_000_000) * 1000
-                yield Listed(item["path"], item["e_tag"] or "", item["size"], moment)
+                found[item["path"]] = Listed(item["path"], item["e_tag"] or "", item["size"], moment)
+
+    def _check_empty(self) -> None:
+        """Refuse an empty listing of something that has an answer to everything, as a page to log in has."""
+        import obstore
+
+        try:
+            obstore.head(self._bucket, _NOWHERE)
+        except FileNotFoundError:
+            return
+        raise StoreRefused(f"{self.place} answers with a web page (a login?), not as a bucket; nothing was changed")
 
     def read_many(self, wanted: Sequence[Listed]) -> Iterator[Fetched]:
         """Yield objects as they are now, several at a time."""
@@ -159,7 +187,13 @@ class S3Store:
     @contextlib.contextmanager
     def _errors(self, what: str) -> Iterator[None]:
         """Turn errors of the store into ours; their own texts may hold keys and are not repeated."""
-        from obstore.exceptions import BaseError, NotSupportedError, PermissionDeniedError, UnauthenticatedError
+        from obstore.exceptions import (
+            BaseError,
+            InvalidPathError,
+            NotSupportedError,
+            PermissionDeniedError,
+            UnauthenticatedError,
+        )
 
         try:
             yield
@@ -167,10 +201,15 @@ class S3Store:
             raise
         except FileNotFoundError:
             raise StoreRefused(f"{self.place}: there is no such bucket") from None
+        except TimeoutError:
+            raise StoreUnreachable(f"{self.place}: {what} does not end within {self._patience:g} seconds") from None
         except (PermissionDeniedError, UnauthenticatedError) as error:
             if what != "the listing" and isinstance(error, PermissionDeniedError):
                 raise ReadOnlyField(f"{self.place} does not allow that for {what} with these keys") from None
             raise StoreRefused(f"{self.place} does not let these keys in (or none were given)") from None
+        except InvalidPathError:
+            message = f"{self.place} holds an object whose name no file can have (.. or // or a line end in it)"
+            raise StoreRefused(f"{message}: give it another name, or open another part of the bucket") from None
         except (NotSupportedError, NotImplementedError):
             raise StoreRefused(f"{self.place} cannot write on a condition; it is read only for us") from None
         except (BaseError, OSError, ValueError):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
@@ -79,6 +84,71 @@ def memory() -> Memory:
     return Memory()
 
 
+# --- answers that are none --------------------------------------------------------------------------------------------
+
+
+def begun(handler: BaseHTTPRequestHandler, status: int = 200, **headers: str) -> None:
+    """Send the head of an answer after which the connection ends."""
+    handler.send_response(status)
+    for name, value in {"ETag": '"x"', "Last_Modified": formatdate(1.6e9, usegmt=True), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.close_connection = True
+
+
+def whole(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:
+    """Send an answer."""
+    begun(handler, status, Content_Length=str(len(body)), **headers)
+    handler.wfile.write(body)
+
+
+def cut(handler: BaseHTTPRequestHandler) -> None:
+    begun(handler, Content_Length="1000")
+    handler.wfile.write(b"half a page")
+
+
+def chunk_cut(handler: BaseHTTPRequestHandler) -> None:
+    begun(handler, Transfer_Encoding="chunked")
+    handler.wfile.write(b"b\r\nhalf a page\r\n")
+
+
+def closed(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+def slow(handler: BaseHTTPRequestHandler) -> None:
+    time.sleep(1.0)
+    handler.close_connection = True
+
+
+def dripping(handler: BaseHTTPRequestHandler) -> None:
+    begun(handler, Content_Length="1000")
+    for _ in range(60):
+        handler.wfile.write(b"x")
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+BROKEN: dict[str, Callable[[BaseHTTPRequestHandler], object]] = {
+    "cut": cut,
+    "cut in chunks": chunk_cut,
+    "closed": closed,
+    "slow": slow,
+    "dripping": dripping,
+    "boasting": lambda h: begun(h, Content_Length="99999999999"),
+    "500": lambda h: whole(h, b"<secret trace>", 500),
+    "503": lambda h: whole(h, b"", 503, Retry_After="0"),
+    "403": lambda h: whole(h, b"", 403),
+    "418": lambda h: whole(h, b"", 418),
+    "304": lambda h: begun(h, 304),
+    "html": lambda h: whole(h, b"<html>log in</html>", Content_Type="text/html; charset=utf-8"),
+    "login": lambda h: begun(h, 302, Location="/login", Content_Length="0"),
+    "packed": lambda h: whole(h, gzip.compress(b"x" * 10**6), Content_Encoding="gzip"),
+    "packed twice": lambda h: whole(h, gzip.compress(gzip.compress(b"x" * 10**7)), Content_Encoding="gzip, gzip"),
+    "another text": lambda h: whole(h, b"forged\n"),
+}
+
+
 # --- a server that speaks the part of S3 that a field needs -----------------------------------------------------------
 
 
@@ -90,6 +160,7 @@ class Bucket:
     objects: dict[str, bytes] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     trouble: Callable[[str], int] = lambda line: 0
+    bend: Callable[[Any, str], bool] = lambda handler, line: False
 
     def options(self) -> dict[str, Any]:
         return {
@@ -132,6 +203,8 @@ class _S3(BaseHTTPRequestHandler):
         key = unquote(parts.path).removeprefix("/notes").lstrip("/")
         self.bucket.requests.append(f"{self.command} {key}")
         status = self.bucket.trouble(f"{self.command} {key}")
+        if self.bucket.bend(self, f"{self.command} {key}"):
+            return
         if status:
             self._error(status, "Trouble")
         elif not parts.path.startswith("/notes"):
@@ -216,3 +289,21 @@ def bucket() -> Iterator[Bucket]:
     with listening(handler) as port:
         found.port = port
         yield found
+
+
+@pytest.fixture
+def broken() -> dict[str, Callable[[BaseHTTPRequestHandler], object]]:
+    """Answers that are none, by name: each is called with the handler of a request."""
+    return BROKEN
+
+
+@pytest.fixture
+def serving() -> Any:
+    """The helpers of the server's own tests; ``serving.running(fields, policy)`` runs one on loopback."""
+    name = "serve_conftest"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, Path(__file__).parents[1] / "serve" / "conftest.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,16 +26,6 @@ FILES = {
     "empty.md": b"",
 }
 PLACES = ("directory", "archive", "bucket", "our server", "archive server", "git", "fsspec")
-
-
-def _serving() -> Any:
-    name = "serve_conftest"
-    if name not in sys.modules:
-        spec = spec_from_file_location(name, Path(__file__).parents[1] / "serve" / "conftest.py")
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
 
 
 @pytest.fixture
@@ -65,7 +52,9 @@ def source(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterat
         bucket.objects.update({f"fields/memory/{name}": raw for name, raw in FILES.items()})
         yield open_source("s3://notes/fields/memory", **bucket.options())
     elif kind.endswith("server"):
-        with _serving().running({"memory": mf.open_field(home)}, Policy(writes=True, per_second=10_000)) as server:
+        with request.getfixturevalue("serving").running(
+            {"memory": mf.open_field(home)}, Policy(writes=True, per_second=10_000)
+        ) as server:
             found = open_source(f"http://127.0.0.1:{server.port}/memory")
             if kind == "archive server":  # one that knows the specification and nothing more
                 found.store._lists = False  # type: ignore[union-attr]

@@ -6,14 +6,11 @@ import base64
 import hashlib
 import io
 import json
-import sys
 import threading
-import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +39,6 @@ TEA = b"---\ntitle: Tea\n---\nGreen tea, see [dock](dock.md).\n"
 DOCK = b"# Dock\n\nThe dock is nine metres deep.\n"
 
 
-def _serving() -> Any:
-    """The helpers of the server's own tests."""
-    name = "serve_conftest"
-    if name not in sys.modules:
-        spec = spec_from_file_location(name, Path(__file__).parents[1] / "serve" / "conftest.py")
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> mf.MemoryField:
     place = tmp_path / "memory"
@@ -63,8 +49,8 @@ def home(tmp_path: Path) -> mf.MemoryField:
 
 
 @pytest.fixture
-def address(home: mf.MemoryField) -> Iterator[str]:
-    with _serving().running({"memory": home}, Policy(writes=True, per_second=10_000)) as server:
+def address(home: mf.MemoryField, serving: Any) -> Iterator[str]:
+    with serving.running({"memory": home}, Policy(writes=True, per_second=10_000)) as server:
         yield f"http://127.0.0.1:{server.port}/memory"
 
 
@@ -106,8 +92,8 @@ def test_a_uuid_that_the_server_keeps_is_read_back(home: mf.MemoryField, address
     assert store.write_if("tea.md", b"---\ntitle: Tea\n---\nblack\n", tag) == "", "the stored bytes are others"
 
 
-def test_a_server_without_writes(home: mf.MemoryField) -> None:
-    with _serving().running({"memory": home}, Policy()) as server:
+def test_a_server_without_writes(home: mf.MemoryField, serving: Any) -> None:
+    with serving.running({"memory": home}, Policy()) as server:
         away = mf.open_field(f"http://127.0.0.1:{server.port}/memory", model="hashing-1024")
         assert away.names() == ["dock", "tea"] and away.read_only
         with pytest.raises(ReadOnlyField):
@@ -116,9 +102,9 @@ def test_a_server_without_writes(home: mf.MemoryField) -> None:
             HttpStore(away.place).write_if("coal.md", b"x\n", None)
 
 
-def test_a_token(home: mf.MemoryField) -> None:
+def test_a_token(home: mf.MemoryField, serving: Any) -> None:
     token = "0123456789abcdef-secret"
-    with _serving().running({"memory": home}, Policy(token=token)) as server:
+    with serving.running({"memory": home}, Policy(token=token)) as server:
         host = f"127.0.0.1:{server.port}/memory"
         with pytest.raises(StoreRefused, match="token or a password") as refused:
             StorePages(HttpStore(f"http://ann:wrong-{token}@{host}")).snapshot()
@@ -132,14 +118,14 @@ def test_a_token(home: mf.MemoryField) -> None:
         HttpStore(f"http://ann:{token}@{host}", token=token)
 
 
-def test_many_pages_come_in_few_answers_and_no_change_costs_one_listing(tmp_path: Path) -> None:
+def test_many_pages_come_in_few_answers_and_no_change_costs_one_listing(tmp_path: Path, serving: Any) -> None:
     place = tmp_path / "many"
     place.mkdir()
     for i in range(1, 120):
         (place / f"page-{i}.md").write_text(f"# Page {i}\n\nText of page {i}.\n")
     (place / "page-0.md").write_bytes(b"caf\xe9, not UTF-8\n")
     asked: list[str] = []
-    with _serving().running({"many": mf.open_field(place)}, Policy(per_second=10_000)) as server:
+    with serving.running({"many": mf.open_field(place)}, Policy(per_second=10_000)) as server:
         store = HttpStore(f"http://127.0.0.1:{server.port}/many")
         once = store._calls._once
         store._calls._once = lambda path, *rest: asked.append(path) or once(path, *rest)  # type: ignore[method-assign]
@@ -222,75 +208,41 @@ def wicked(listening: Any) -> Iterator[Wicked]:
         yield found
 
 
-def cut(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    handler.wfile.write(b"half a page")
-    handler.close_connection = True
+def elsewhere(location: str) -> Callable[[Any], object]:
+    return lambda handler: handler.say(302, Location=location)
 
 
-def chunk_cut(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    handler.wfile.write(b"b\r\nhalf a page\r\n")
-    handler.close_connection = True
-
-
-def closed(handler: Any) -> None:
-    handler.close_connection = True
-
-
-def slow(handler: Any) -> None:
-    time.sleep(1.0)
-    handler.close_connection = True
-
-
-def dripping(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    handler.close_connection = True
-    for _ in range(60):
-        handler.wfile.write(b"x")
-        handler.wfile.flush()
-        time.sleep(0.05)
-
-
-def boasting(handler: Any) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "99999999999")
-    handler.end_headers()
-    handler.close_connection = True
-
-
-FAULTS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "cut": (cut, "broke off"),
-    "cut in chunks": (chunk_cut, "broke off"),
-    "closed": (closed, "broke off"),
-    "slow": (slow, "no answer within 0.3 seconds"),
-    "dripping": (dripping, "too slowly"),
-    "500": (lambda h: h.say(500, b"<secret trace>"), "answers 500"),
-    "503": (lambda h: h.say(503, b"", Retry_After="0"), "answers 503"),
-    "403": (lambda h: h.say(403), "token or a password"),
-    "418": (lambda h: h.say(418), "answers 418"),
-    "304": (lambda h: h.say(304), "answers 304"),
-    "html": (lambda h: h.say(200, b"<html>log in</html>", "text/html; charset=utf-8"), "a web page"),
+# What is said of an answer; by the name of one of ``broken``, or with one of its own.
+FAULTS: dict[str, tuple[Callable[[Any], object] | None, str]] = {
+    "cut": (None, "broke off"),
+    "cut in chunks": (None, "broke off"),
+    "closed": (None, "broke off"),
+    "slow": (None, "no answer within 0.3 seconds"),
+    "dripping": (None, "too slowly"),
+    "boasting": (None, "larger than"),
+    "500": (None, "answers 500"),
+    "503": (None, "answers 503"),
+    "403": (None, "token or a password"),
+    "418": (None, "answers 418"),
+    "304": (None, "answers 304"),
+    "html": (None, "a web page"),
+    "login": (None, "does not hand it over"),
+    "packed": (None, "is sent packed"),
+    "packed twice": (None, "is sent packed"),
+    "another text": (None, "is not what is listed"),
     "wrong etag": (lambda h: h.say(200, b"forged\n", ETag='"' + "a" * 64 + '"'), "sha256 that its ETag promises"),
-    "too large": (boasting, "larger than"),
-    "other host": (lambda h: h.say(302, Location="http://evil.example/tea.md"), "not followed"),
-    "file": (lambda h: h.say(302, Location="file:///etc/passwd"), "not followed"),
-    "other port": (lambda h: h.say(307, Location="http://127.0.0.1:1/tea.md"), "not followed"),
-    "circle": (lambda h: h.say(302, Location="/memory/tea.md"), "in circles"),
+    "other host": (elsewhere("http://evil.example/tea.md"), "not followed"),
+    "file": (elsewhere("file:///etc/passwd"), "not followed"),
+    "other port": (elsewhere("http://127.0.0.1:1/tea.md"), "not followed"),
+    "circle": (elsewhere("/memory/tea.md"), "in circles"),
     "no location": (lambda h: h.say(302), "not followed"),
-    "bad gzip": (lambda h: h.say(200, b"not gzip", Content_Encoding="gzip"), "cannot be decoded"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_ends_in_a_message_and_an_unchanged_field(wicked: Wicked, fault: str) -> None:
+def test_a_fault_ends_in_a_message_and_an_unchanged_field(wicked: Wicked, broken: Any, fault: str) -> None:
     bend, words = FAULTS[fault]
+    bend = bend or broken[fault]
     pages = StorePages(HttpStore(wicked.address, timeout=0.3, tries=1 if fault == "dripping" else 2))
     before = pages.snapshot()
     wicked.files["tea.md"] = b"newer tea\n"
@@ -305,10 +257,12 @@ def test_a_fault_ends_in_a_message_and_an_unchanged_field(wicked: Wicked, fault:
 
 
 @pytest.mark.parametrize("fault", ["cut", "500", "html", "slow", "other host"])
-def test_a_fault_of_the_listing(wicked: Wicked, fault: str) -> None:
+def test_a_fault_of_the_listing(wicked: Wicked, broken: Any, fault: str) -> None:
     pages = StorePages(HttpStore(wicked.address, timeout=0.3, tries=1))
     before = pages.snapshot()
-    wicked.bend = lambda handler, path: path == "listing.json" and (FAULTS[fault][0](handler), True)[1]
+    wicked.bend = lambda handler, path: (
+        path == "listing.json" and ((FAULTS[fault][0] or broken[fault])(handler), True)[1]
+    )
     with pytest.raises(StoreError):
         pages.refresh()
     assert pages.snapshot().entries == before.entries and pages.notes()
@@ -477,6 +431,22 @@ def test_the_archive_where_there_is_no_listing(wicked: Wicked, where: str) -> No
         pages.store.write_if("coal.md", b"ours\n", digest_tag(b"black\n"))
     with pytest.raises(PageExists):
         pages.store.write_if("coal.md", b"ours\n", None)
+
+
+@pytest.mark.parametrize("kind", ["bomb", "traversal", "no zip", "cut"])
+def test_hostile_archives(wicked: Wicked, kind: str) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("../tea.md" if kind == "traversal" else "tea.md", b"0" * (40_000_000 if kind == "bomb" else 9))
+    raw = b"nonsense" if kind == "no zip" else packed.getvalue()[: -30 if kind == "cut" else None]
+
+    def bend(handler: Any, path: str) -> bool:
+        handler.say(*((200, raw, "application/zip") if path == "memoryfield.zip" else (404,)))
+        return True
+
+    wicked.bend = bend
+    with pytest.raises(StoreError):
+        StorePages(HttpStore(wicked.address, tries=1)).snapshot()
 
 
 def test_addresses() -> None:

@@ -105,6 +105,76 @@ def test_faults(pages: StorePages, bucket: Any, status: int) -> None:
     assert pages.refresh().entries != before.entries and pages.notes() == []
 
 
+STREAMS = ("cut", "cut in chunks", "closed", "slow", "dripping", "boasting")
+ANSWERS = ("418", "304", "html", "login", "packed", "packed twice", "another text")
+
+
+@pytest.mark.parametrize("fault", [*STREAMS, *ANSWERS])
+def test_a_fault_ends_in_a_message_and_an_unchanged_field(bucket: Any, broken: Any, fault: str) -> None:
+    bucket.objects.update({"f/tea.md": b"green\n", "f/dock.md": b"deep\n"})
+    pages = StorePages(open_store("s3://notes/f", **bucket.options() | {"timeout": 0.5, "retries": 0}))
+    before = pages.snapshot()
+    bucket.objects["f/tea.md"] = b"newer tea\n"
+    for asked in ("GET f/tea.md", "GET "):
+        bucket.bend = lambda handler, line, asked=asked: line == asked and (broken[fault](handler), True)[1]
+        if fault == "login":
+            plain = bucket.bend
+            bucket.bend = lambda handler, line, plain=plain: (
+                plain(handler, line) or (handler.path == "/login" and (broken["html"](handler), True)[1])
+            )
+        with pytest.raises((StoreError, ReadOnlyField)) as refused:
+            pages.refresh()
+        assert not any(secret in str(refused.value) for secret in SECRETS)
+        assert pages.snapshot().entries == before.entries and pages.read("tea").raw == b"green\n" and pages.notes()
+    bucket.bend = lambda handler, line: False
+    assert pages.refresh().entries != before.entries and pages.read("tea").raw == b"newer tea\n"
+
+
+def listed(*keys: str, more: bool = False) -> bytes:
+    """A listing, with a next part that is the same again."""
+    token = "<NextContinuationToken>again</NextContinuationToken>" if more else ""
+    rows = "".join(
+        f"<Contents><Key>f/{key}</Key><LastModified>2020-09-13T12:26:40.000Z</LastModified><ETag>1</ETag>"
+        f"<Size>1</Size></Contents>"
+        for key in keys
+    )
+    told = f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{token}{rows}</ListBucketResult>"
+    return told.encode()
+
+
+LISTINGS: dict[str, tuple[bytes, str]] = {
+    "without an end": (listed("tea.md", more=True), "does not end"),
+    "empty without an end": (listed(more=True), "does not end"),
+    "nothing": (listed(), "lists no page and still hands over"),
+    "a web page": (b"<html>log in</html>", "lists no page and still hands over"),
+    "nonsense": (b"nonsense", "lists no page and still hands over|no usable answer"),
+    "upwards": (listed("../../etc/passwd.md"), "no file can have"),
+    "line end": (listed("tea&#10;.md"), "no file can have"),
+    "not there": (listed("tea.md", "pier.md"), "does not hand it over"),
+    "entities": (b'<!DOCTYPE l [<!ENTITY a "aaaa">]>' + listed("&a;.md"), "no usable answer"),
+}
+
+
+@pytest.mark.parametrize("kind", LISTINGS)
+def test_hostile_listings(bucket: Any, broken: Any, kind: str) -> None:
+    bucket.objects.update({"f/tea.md": b"green\n", "f/dock.md": b"deep\n"})
+    pages = StorePages(open_store("s3://notes/f", **bucket.options() | {"timeout": 0.5, "retries": 1}))
+    before = pages.snapshot()
+    body, words = LISTINGS[kind]
+    bucket.bend = lambda handler, line: line == "GET " and (handler._answer(200, body), True)[1]
+    with pytest.raises(StoreError, match=words):
+        pages.refresh()
+    assert pages.snapshot().entries == before.entries
+
+
+def test_something_that_answers_everything_is_no_bucket(bucket: Any, broken: Any) -> None:
+    bucket.bend = lambda handler, line: (broken["html"](handler), True)[1]
+    with pytest.raises(StoreError, match="a login"):
+        StorePages(open_store("s3://notes/f", **bucket.options())).snapshot()
+    bucket.bend = lambda handler, line: False
+    assert StorePages(open_store("s3://notes/f", **bucket.options())).names() == [], "an empty prefix is a field"
+
+
 def test_a_bucket_that_is_not_there(bucket: Any) -> None:
     with pytest.raises((FieldNotFound, StoreError)) as refused:
         StorePages(open_store("s3://other/x", **bucket.options())).snapshot()
