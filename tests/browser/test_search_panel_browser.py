@@ -15,8 +15,13 @@ SearchBox(field)
 
 
 def settled(book: Any, query: str) -> None:
-    """Wait until the kernel has answered a question."""
+    """Wait until the kernel has answered a question, and the window lists what it found."""
     book.until("state.hits is not None and state.hits.query", query)
+    book.page.wait_for_function(
+        "(names) => names.join() === [...document.querySelectorAll('.mf-search [role=option]')]"
+        ".map((option) => option.dataset.name).join()",
+        arg=book.ask("state.hits.names"),
+    )
 
 
 def test_typing_arrows_enter_and_escape(notebook: Any, harbor_copy: Any) -> None:
@@ -55,7 +60,7 @@ def test_typing_arrows_enter_and_escape(notebook: Any, harbor_copy: Any) -> None
     book.page.keyboard.press("Escape")
     assert question.input_value() == ""
     book.until("state.hits is None")
-    assert options.count() == 0
+    options.first.wait_for(state="detached")
     # letters that are commands of the notebook stayed here
     assert book.page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") == 2
 
