@@ -98,12 +98,14 @@ def test_by_keyboard_alone(notebook: Any, notes: Any) -> None:
     panel.get_by_role("dialog", name="Save winch?").wait_for()
     keys.press("Enter")
     book.until("field.read('winch').frontmatter.get('weight')", "80 kg")
+    book.until("list(state.drafts)", [])  # until then there is something to save before a rename
     # rename, then delete, then undo
     panel.get_by_role("button", name="Rename…").focus()
     keys.press("Enter")
     keys.type("deck-winch")
     keys.press("Enter")
     book.until("state.active", "deck-winch")
+    panel.locator(".mf-name", has_text="deck-winch").wait_for()
     assert "deck-winch.md" in (notes / "crane.md").read_text()
     panel.get_by_role("button", name="Delete…").focus()
     keys.press("Enter")
