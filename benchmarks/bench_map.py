@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/bench_map.py [--quick]
 
-Needs Chromium and playwright, as the browser tests do. jupyter-scatter is measured where it can be imported; give the
-directory of one that was installed elsewhere in ``PYTHONPATH``.
+The Workbench is measured too. Needs Chromium and playwright, as the browser tests do. jupyter-scatter, and with it a
+million points, is measured where it can be imported (extra ``scatter``).
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from typing import Any
 from material import CHECKOUT, workspace, write_pages
 from measure import Results, arguments, duration
 
-SECONDS = 3.0  # of panning
+SECONDS = 3.0  # of panning, and of zooming
 SELECTIONS = 20
 FIRST_PAINT = 2.0  # seconds, promised at 10,000 pages
 FRAMES = 30.0  # a second, promised at 10,000 pages
 STATE = 200_000  # bytes, promised at 1,000 pages
+WORKBENCH = 2.0  # seconds from the start of the cell to something useful, promised at 1,000 pages
+MILLION = 1_000_000
 
 SETUP = """
 import sys, time, json
@@ -59,6 +61,7 @@ view
     "plotly": """
 began = time.time()
 view = go.FigureWidget([go.Scattergl(x=xy[:, 0], y=xy[:, 1], mode="markers", text=field.names())])
+view._config = {**view._config, "scrollZoom": True}
 view.update_layout(width=900, height=480, dragmode="pan")
 view.data[0].on_selection(lambda trace, points, state: heard.append((time.time(), len(points.point_inds))))
 view
@@ -84,8 +87,33 @@ SURFACE = {
     "plotly": ".js-plotly-plot .nsewdrag",
     "jupyter-scatter": ".jp-OutputArea-output canvas",
 }
-# drags to and fro for some seconds, a step with every frame, and counts the frames
-DRAG = """async ([selector, seconds]) => {
+WORKBENCH_CELL = """
+import time
+began = time.time()
+import memoryfield as mf
+from memoryfield_widgets import Workbench
+bench = Workbench(mf.open_field({field!r}, model={model!r}))
+bench
+"""
+# a question can be typed, and the points are there
+USEFUL = """(n) => Number(document.querySelector('.mf-workbench .mf-map')?.dataset.count) === n
+ && Number(document.querySelector('.mf-workbench .mf-map').dataset.painted) >= 1
+ && document.querySelector('.mf-workbench .mf-search input') !== null"""
+SCATTER_CELL = """
+import time
+import numpy as np, memoryfield as mf
+from memoryfield.study.layout import Layout
+from memoryfield_widgets import ScatterMap
+xy = np.random.default_rng(3).normal(size=({count}, 2)).astype(np.float32)
+names = tuple(f"page-{{number:07}}" for number in range({count}))
+field = mf.open_field({field!r})
+began = time.time()
+view = ScatterMap(field, Layout(names, xy, "pca", "given", "page", {{}}))
+view
+"""
+# drags, or turns the wheel, to and fro, a step with every frame, and counts the frames; afterwards some frames whose
+# picture is looked at: each has to differ from the one before
+GESTURE = """async ([selector, seconds, gesture, picture]) => {
   const node = document.querySelector(selector);
   const box = node.getBoundingClientRect();
   const send = (type, x, y, target) => {
@@ -97,21 +125,47 @@ DRAG = """async ([selector, seconds]) => {
   const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
   const capture = Element.prototype.setPointerCapture;
   Element.prototype.setPointerCapture = () => null; // of a pointer that does not exist
-  send('mousedown', x, y, node);
-  const times = [];
-  const start = performance.now();
   let i = 0;
-  while (performance.now() - start < seconds * 1000) {
-    await new Promise((done) => requestAnimationFrame(done));
-    times.push(performance.now());
+  const step = () => {
     i += 1;
+    if (gesture === 'zoom') {
+      const deltaY = Math.sin(i / 9) > 0 ? -40 : 40;
+      node.dispatchEvent(new WheelEvent('wheel', { bubbles: true, cancelable: true, clientX: x, clientY: y, deltaY,
+                                                   view: window }));
+      return;
+    }
     const at = [x + 90 * Math.sin(i / 9), y + 60 * Math.cos(i / 9)];
     send('mousemove', at[0], at[1], node);
     if (selector.includes('plotly')) send('mousemove', at[0], at[1], document.querySelector('.dragcover') ?? document);
+  };
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  if (gesture === 'pan') send('mousedown', x, y, node);
+  const times = [];
+  const start = performance.now();
+  while (performance.now() - start < seconds * 1000) {
+    await frame();
+    times.push(performance.now());
+    step();
   }
-  send('mouseup', x, y, document.querySelector('.dragcover') ?? node);
+  let moved = null;
+  if (picture) {
+    const small = Object.assign(document.createElement('canvas'), { width: 120, height: 80 }).getContext('2d');
+    let before = '';
+    moved = 0;
+    for (let turn = 0; turn <= 20; turn++) {
+      step();
+      await frame();
+      await frame(); // the step's own is drawn by now
+      small.clearRect(0, 0, 120, 80);
+      small.drawImage(document.querySelector(picture), 0, 0, 120, 80);
+      const now = small.getImageData(0, 0, 120, 80).data.join();
+      moved += turn > 0 && now !== before;
+      before = now;
+    }
+  }
+  if (gesture === 'pan') send('mouseup', x, y, document.querySelector('.dragcover') ?? node);
   Element.prototype.setPointerCapture = capture;
-  return (times.length - 1) / ((times.at(-1) - times[0]) / 1000);
+  return [(times.length - 1) / ((times.at(-1) - times[0]) / 1000), moved];
 }"""
 
 
@@ -178,10 +232,43 @@ def measure(book: Any, side: str, count: int) -> dict[str, Any]:
     if side == "ours":
         book.until("view.wait(0.01)", seconds=240)
     page.locator(SURFACE[side]).first.scroll_into_view_if_needed()
-    frames = page.evaluate(DRAG, [SURFACE[side], SECONDS])
+    picture = ".mf-map-points" if side == "ours" else None
+    pan, panned = page.evaluate(GESTURE, [SURFACE[side], SECONDS, "pan", picture])
+    zoom, zoomed = page.evaluate(GESTURE, [SURFACE[side], SECONDS, "zoom", picture])
+    assert side != "ours" or (panned == zoomed == 20), f"of 20 steps each, {panned} and {zoomed} were seen"
+    page.keyboard.press("0")
     seconds, number = select_on(book, side)
     state = book.ask("stored(view)")
-    return {"first": first, "frames": frames, "selection": seconds, "selected": number, "state": state}
+    return {"first": first, "pan": pan, "zoom": zoom, "selection": seconds, "selected": number, "state": state}
+
+
+def time_workbench(lab: Any, browser: Any, tests: Any, field: Path, count: int) -> float:
+    """Return the seconds from the start of a cell in a new kernel to a Workbench that can be used."""
+    cell = WORKBENCH_CELL.format(field=str(field), model="hashing-1024")
+    book = tests.open_book(lab, browser, f"workbench-{count}", [cell], size=(1400, 1000))
+    assert book.run_all(), book.outputs()
+    at = book.page.wait_for_function(f"(n) => ({USEFUL})(n) ? Date.now() : null", arg=count, polling="raf").json_value()
+    took = float(at / 1000 - book.ask("began"))
+    book.close()
+    return took
+
+
+def time_million(lab: Any, browser: Any, tests: Any, field: Path) -> dict[str, float]:
+    """Return what a million points take in jupyter-scatter."""
+    cell = SCATTER_CELL.format(count=MILLION, field=str(field))
+    book = tests.open_book(lab, browser, "million", [cell], size=(1400, 1000))
+    book.page.set_default_timeout(240_000)
+    assert book.run_all(), book.outputs()
+    painted = f"(n) => ({PAINTED['jupyter-scatter']})(n) ? Date.now() : null"
+    at = book.page.wait_for_function(painted, arg=MILLION, polling="raf").json_value()
+    surface = SURFACE["jupyter-scatter"]
+    pan, _ = book.page.evaluate(GESTURE, [surface, SECONDS, "pan", None])
+    began = time.time()
+    book.do("view.select(names[:1000])")
+    selected = time.time() - began
+    found = {"first": at / 1000 - book.ask("began"), "pan": pan, "selected": selected}
+    book.close()
+    return found
 
 
 def main() -> None:
@@ -191,7 +278,9 @@ def main() -> None:
         "Map",
         "Clock times in JupyterLab and a headless Chromium that draws without a graphics card. First paint runs from "
         "the start of the cell to the points on the screen; ours reads its index and places the pages in it, the "
-        f"others are given the coordinates. Frames: {SECONDS:.0f} s of dragging. Selections: {SELECTIONS} boxes.",
+        f"others are given the coordinates. Frames: {SECONDS:.0f} s of dragging, and of the wheel, a step with every "
+        "frame; that the picture of our points differs after each step is looked at, too. Selections: "
+        f"{SELECTIONS} boxes.",
     )
     tests = harness()
     sides = ["ours", "plotly", *(["jupyter-scatter"] if _can_import("jscatter") else [])]
@@ -212,6 +301,27 @@ def main() -> None:
                 print(f"{side}, {count:,} pages: {shown}", file=sys.stderr, flush=True)
                 book.close()
             _report(results, count, found)
+            if count == 1000:
+                import memoryfield as mf
+
+                mf.open_field(field, model="hashing-1024").sync(progress=False)
+                took = time_workbench(lab, browser, tests, field, count)
+                results.add(
+                    f"Workbench of {count:,} pages in a new kernel, imports included, until map and search can be used",
+                    "-",
+                    "-",
+                    duration(took),
+                    None,
+                    f"below {WORKBENCH:.0f} s",
+                    took < WORKBENCH,
+                )
+        if "jupyter-scatter" in sides and not options.quick:
+            million = time_million(lab, browser, tests, place / "field-1000")
+            results.note(
+                f"ScatterMap, {MILLION:,} points: first paint {duration(million['first'])}, {million['pan']:.1f} "
+                f"frames a second while it is dragged, 1,000 names selected from Python in "
+                f"{duration(million['selected'])}"
+            )
     if "jupyter-scatter" not in sides:
         results.note("jupyter-scatter is not installed here and was not measured")
     results.print()
@@ -244,15 +354,16 @@ def _report(results: Results, count: int, found: dict[str, dict[str, Any]]) -> N
             f"below {FIRST_PAINT:.0f} s" if promised else "",
             ours["first"] < FIRST_PAINT if promised else None,
         )
-        results.add(
-            f"frames a second, {count:,} pages",
-            other,
-            f"{that['frames']:.0f}",
-            f"{ours['frames']:.0f}",
-            ours["frames"] / that["frames"],
-            f"at least {FRAMES:.0f}" if promised else "",
-            ours["frames"] >= FRAMES if promised else None,
-        )
+        for gesture, word in (("pan", "dragged"), ("zoom", "zoomed")):
+            results.add(
+                f"frames a second while {word}, {count:,} pages",
+                other,
+                f"{that[gesture]:.0f}",
+                f"{ours[gesture]:.0f}",
+                ours[gesture] / that[gesture],
+                f"at least {FRAMES:.0f}" if promised else "",
+                ours[gesture] >= FRAMES if promised else None,
+            )
         if that["selection"]:
             results.add(
                 f"box selection to Python, {count:,} pages, median",

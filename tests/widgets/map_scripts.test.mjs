@@ -8,7 +8,7 @@ const colors = await import(new URL("colors.js", at));
 const list = await import(new URL("maplist.js", at));
 const panel = await import(new URL("panel.js", at));
 const status = await import(new URL("status.js", at));
-const map = await import(new URL("map.js", at));
+const told = await import(new URL("maptold.js", at));
 const paint = await import(new URL("paint.js", at));
 const pixels = await import(new URL("pixels.js", at));
 const draw = await import(new URL("mapdraw.js", at));
@@ -132,10 +132,14 @@ test("what a colour says in words", () => {
   assert.equal(list.colorWords(scale, 1), "");
 });
 
+test("the script of the map has a panel to show", async () => {
+  assert.equal(typeof (await import(new URL("map.js", at))).default.render, "function");
+});
+
 test("a movement begins where a page was, and a new page where it ends", () => {
   const goal = new Float32Array([9, 9, 8, 8]);
-  assert.deepEqual([...map.startOf(goal, new Float32Array([1, 2]), new Int32Array([-1, 0]))], [9, 9, 1, 2]);
-  assert.deepEqual([...map.startOf(goal, new Float32Array([1, 2, 3, 4]), null)], [1, 2, 3, 4]);
+  assert.deepEqual([...told.startOf(goal, new Float32Array([1, 2]), new Int32Array([-1, 0]))], [9, 9, 1, 2]);
+  assert.deepEqual([...told.startOf(goal, new Float32Array([1, 2, 3, 4]), null)], [1, 2, 3, 4]);
   assert.equal(geometry.eased(0), 0);
   assert.equal(geometry.eased(1), 1);
 });
@@ -143,7 +147,7 @@ test("a movement begins where a page was, and a new page where it ends", () => {
 test("a message's buffer may begin anywhere", () => {
   const bytes = new Uint8Array(13);
   new DataView(bytes.buffer).setFloat32(5, 1.5, true);
-  assert.deepEqual([...map.typed(Float32Array, new DataView(bytes.buffer, 5, 8))], [1.5, 0]);
+  assert.deepEqual([...told.typed(Float32Array, new DataView(bytes.buffer, 5, 8))], [1.5, 0]);
 });
 
 test("points are smaller where there are many, and never vanish", () => {
@@ -195,11 +199,11 @@ test("points stand out from the ground, also those that say little and those tha
 
 test("pages keep their colours while a changed field waits for its own", () => {
   const values = { scale: "sequence", values: new Float32Array([0.25, 0.5, 1]) };
-  assert.deepEqual([...map.carried(values, new Int32Array([2, -1, 0])).values], [1, NaN, 0.25]);
+  assert.deepEqual([...told.carried(values, new Int32Array([2, -1, 0])).values], [1, NaN, 0.25]);
   const groups = { scale: "categories", colors: new Uint8Array([3, 4]), shapes: new Uint8Array([1, 2]) };
-  const after = map.carried(groups, new Int32Array([-1, 1, 0]));
+  const after = told.carried(groups, new Int32Array([-1, 1, 0]));
   assert.deepEqual([[...after.colors], [...after.shapes]], [[colors.MISSING, 4, 3], [0, 2, 1]]);
-  assert.equal(map.carried({ scale: "none" }, new Int32Array([0])).scale, "none");
+  assert.equal(told.carried({ scale: "none" }, new Int32Array([0])).scale, "none");
 });
 
 test("a label makes room for the numbers of hits, where there is room", () => {

@@ -7,6 +7,7 @@ const families = await import(new URL("families.js", at));
 const merging = await import(new URL("merging.js", at));
 const models = await import(new URL("models.js", at));
 const twins = await import(new URL("twinmaps.js", at));
+const lines = await import(new URL("twindraw.js", at));
 const probes = await import(new URL("probes.js", at));
 const status = await import(new URL("status.js", at));
 const panel = await import(new URL("panel.js", at));
@@ -81,10 +82,13 @@ test("how a page changed is said with what a model does not read", () => {
 });
 
 test("lines are drawn for what was chosen", () => {
-  assert.deepEqual(twins.movingRows("changed", 5, [3, 1], new Set([2])), [3, 1]);
-  assert.deepEqual(twins.movingRows("selected", 5, [3, 1], new Set([2])), [2]);
-  assert.deepEqual(twins.movingRows("all", 3, [], new Set()), [0, 1, 2]);
-  assert.deepEqual(twins.movingRows("none", 3, [1], new Set([2])), []);
+  assert.deepEqual(lines.movingRows("changed", 5, [3, 1], new Set([2])), [3, 1]);
+  assert.deepEqual(lines.movingRows("selected", 5, [3, 1], new Set([2])), [2]);
+  assert.deepEqual(lines.movingRows("all", 3, [], new Set()), [0, 1, 2]);
+  assert.deepEqual(lines.movingRows("none", 3, [1], new Set([2])), []);
+  assert.deepEqual(lines.movingRows("all", lines.MOST_LINES + 1, [], new Set(), () => [7]), [7]);
+  const [from, to] = [new Float32Array([0, 0, 1, 1, 2, 2, 0, 0]), new Float32Array([0, 1, 1, 1, 5, 2, 1, 0])];
+  assert.deepEqual(lines.farthest(from, to, 3), [2, 0, 3]);
 });
 
 test("pages that kept their neighbours are seen on both grounds", () => {
@@ -93,8 +97,8 @@ test("pages that kept their neighbours are seen on both grounds", () => {
   const brightness = ([red, green, blue]) => 0.299 * red + 0.587 * green + 0.114 * blue;
   assert.ok(brightness(light) < 190 && brightness(dark) > 60, `${light} ${dark}`);
   assert.notDeepEqual(twins.changeColor(0, false), light);
-  assert.deepEqual(twins.groundOf("rgb(17, 18, 19)"), [17, 18, 19]);
-  assert.deepEqual(twins.groundOf("transparent"), [255, 255, 255]);
+  assert.deepEqual(lines.groundOf("rgb(17, 18, 19)"), [17, 18, 19]);
+  assert.deepEqual(lines.groundOf("transparent"), [255, 255, 255]);
 });
 
 test("keys of the pool move, mark and save, but not from a field or on a button", () => {

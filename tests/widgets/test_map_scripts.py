@@ -35,6 +35,7 @@ def test_pure_functions(tmp_path: Path) -> None:
         "mapdraw",
         "mapacts",
         "mapscene",
+        "maptold",
         "map",
         "panel",
         "status",
@@ -61,6 +62,7 @@ def test_the_joined_script_is_a_module(tmp_path: Path) -> None:
         "mapdraw.js",
         "mapacts.js",
         "mapscene.js",
+        "maptold.js",
         "map.js",
     )
     joined.write_text(script(*names), encoding="utf-8")

@@ -16,7 +16,7 @@ NODE = shutil.which("node")
 WIDGETS = Path(memoryfield_widgets.__file__).parent
 PANELS = {
     "families": ("merging.js", "families.js"),
-    "models": ("geometry.js", "colors.js", "pixels.js", "paint.js", "twinmaps.js", "models.js"),
+    "models": ("geometry.js", "colors.js", "pixels.js", "paint.js", "twindraw.js", "twinmaps.js", "models.js"),
     "probes": ("probes.js",),
 }
 

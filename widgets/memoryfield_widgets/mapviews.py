@@ -41,6 +41,7 @@ class MapViews(Panel):
             "mapdraw.js",
             "mapacts.js",
             "mapscene.js",
+            "maptold.js",
             "map.js",
         )
     )

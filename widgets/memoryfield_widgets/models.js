@@ -1,5 +1,6 @@
 // Models: what is compared, two maps that are linked, the pages that changed most, and what the figures say.
 import { element, tell, hear, watch, shell, count, uniqueId } from "./panel.js";
+import { MOST_LINES } from "./twindraw.js";
 import { TwinMaps } from "./twinmaps.js";
 
 const LINES = [
@@ -278,6 +279,8 @@ export default {
           titles = content.titles;
           const [one, other, rbo] = buffers.map(floats);
           twins.setPoints(content, [one, other], rbo);
+          const far = names.length > MOST_LINES;
+          lines.querySelector("[value=all]").textContent = far ? `of the ${count(MOST_LINES, "page")} that moved farthest` : "of all pages";
           root.dataset.count = content.names.length;
           root.dataset.kinds = content.kinds.join(" ");
           say(`Two maps of ${count(content.names.length, "page")}: ${content.pair.join(" and ")}, ${content.kinds.join(" and ")}`);

@@ -43,7 +43,7 @@ class ModelComparison(Panel):
         pair: The labels of the two spaces on the maps; None with fewer than two.
     """
 
-    _esm = script("geometry.js", "colors.js", "pixels.js", "paint.js", "twinmaps.js", "models.js")
+    _esm = script("geometry.js", "colors.js", "pixels.js", "paint.js", "twindraw.js", "twinmaps.js", "models.js")
     _css = style("models.css")
     stage = traitlets.Unicode("idle").tag(sync=True)  # idle, working, ready, failed
     choices = traitlets.Dict().tag(sync=True)  # models, recipes, dimensions: what can be chosen, and what is
