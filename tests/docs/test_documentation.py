@@ -19,12 +19,27 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-_BLOCK = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```python( no-run)?\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
-def _examples(path: Path) -> str:
-    """All examples of a page, one after the other, as a reader would run them."""
-    return "\n".join(code for skipped, code in _BLOCK.findall(path.read_text(encoding="utf-8")) if not skipped)
+def _examples(path: Path) -> list[tuple[str, str]]:
+    """The examples of a page in their order, each with the text below it that says what is seen, if there is one."""
+    found = _BLOCK.findall(path.read_text(encoding="utf-8"))
+    return [(code, shown) for skipped, code, shown in found if not skipped]
+
+
+def _seen(code: str, names: dict[str, object]) -> str:
+    """Run an example as a notebook does and return what it prints; the value of the last line included."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        exec(compile(tree, "example", "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "example", "eval"), names)
+            if value is not None:
+                print(repr(value))
+    return out.getvalue()
 
 
 WITH_EXAMPLES = [path for path in PAGES if _examples(path)]
@@ -36,8 +51,11 @@ WITH_EXAMPLES = [path for path in PAGES if _examples(path)]
 def test_the_examples_of_a_page_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*.sqlite3"))
     monkeypatch.chdir(tmp_path)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        exec(compile(_examples(path), path.name, "exec"), {"__name__": "example"})
+    names: dict[str, object] = {"__name__": "example"}
+    for code, shown in _examples(path):
+        seen = _seen(code, names)
+        if shown:
+            assert seen.strip() == shown.strip()
 
 
 def test_there_are_examples() -> None:
