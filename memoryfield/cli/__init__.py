@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not sys.stdout.closed:  # some servers close what they wrote to
             sys.stdout.flush()
     except MemoryfieldError as error:
-        sys.stderr.write(f"memoryfield: {plain(str(error))}\n")
+        told, _, to_do = str(error).partition(" What to do: ")
+        sys.stderr.write(f"memoryfield: {plain(told)}\n" + (f"what to do: {plain(to_do)}\n" if to_do else ""))
         return REFUSED
     except KeyboardInterrupt:
         sys.stderr.write("memoryfield: interrupted; what was finished stays\n")

@@ -171,6 +171,10 @@ def _merge(options: argparse.Namespace) -> int:
         if family is None:
             raise QueryError(f"{name} stands alone: no other page says the same; name the pages to merge them anyway")
         plan = family.plan(options.into)
+    elif len(options.names) < 2:
+        raise QueryError(
+            "a merge needs two names of pages or more, or --family PAGE; memoryfield families FIELD lists families"
+        )
     else:
         plan = field.plan_merge(options.names, options.into)
     if options.drop:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from memoryfield.cli import DONE
+from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import add_on_secrets, say, say_json, show
 
 
@@ -78,4 +78,5 @@ def _import(options: argparse.Namespace) -> int:
         options.source, options.target, sha256=options.sha256, kind=options.kind, dry_run=options.dry_run
     )
     show(report, options.json)
-    return DONE
+    brought = [*getattr(report, "items", ()), *getattr(report, "added", ()), *getattr(report, "unchanged", ())]
+    return DONE if brought else NOTHING

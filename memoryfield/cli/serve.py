@@ -8,6 +8,7 @@ from typing import Any
 
 from memoryfield.cli import DONE
 from memoryfield.cli.output import add_on_secrets, heed_secrets_of, say
+from memoryfield.errors import QueryError
 
 
 def add_verbs(verbs: Any) -> None:
@@ -37,6 +38,8 @@ def _serve(options: argparse.Namespace) -> int:
     from memoryfield.serve.policy import Policy
     from memoryfield.serve.standalone import serve
 
+    if not 0 <= options.port <= 65535:
+        raise QueryError(f"--port is {options.port}; expected 0 (any) to 65535")
     named = fields_from({VARIABLE: os.pathsep.join(options.fields)})
     fields = {label: open_field(path, model=options.model, who="http") for label, path in named.items()}
     for label, field in fields.items():

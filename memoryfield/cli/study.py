@@ -139,6 +139,9 @@ def _index(options: argparse.Namespace) -> int:
         return DONE if states else NOTHING
     if options.delete:
         index = field.vector_index()
+        if not index.path.exists():
+            note(f"there is no {index.path.name}: nothing was deleted")
+            return NOTHING
         index.delete()
         say(f"deleted {index.path}")
         return DONE
@@ -194,6 +197,9 @@ def _map(options: argparse.Namespace) -> int:
         )
         return DONE
     assert target is not None
+    if not len(layout):
+        note("no page is there to be mapped; nothing was written")
+        return NOTHING
     write_html(target, layout.figure(options.color).to_html(include_plotlyjs=True, full_html=True))
     say(repr(layout))
     say(f"written to {options.out}")
@@ -201,8 +207,12 @@ def _map(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from memoryfield.study.probes.files import read_probes
+
     target = html_target(options.out)
     field = _open(options)
+    if options.probes is not None:
+        read_probes(options.probes)  # before the work, not after it
     report = field.report(models=options.models, probes=options.probes, progress=not options.quiet)
     report.save(target, on_secrets=options.on_secrets)
     say(repr(report))

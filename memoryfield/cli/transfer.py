@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from memoryfield.cli import DONE, NOTHING
 from memoryfield.cli.output import add_on_secrets, note, say, show
+from memoryfield.errors import FieldNotFound
 
 
 def add_verbs(verbs: Any) -> None:
@@ -56,7 +58,10 @@ def _add_arguments(verb: argparse.ArgumentParser) -> None:
 
 def _push(options: argparse.Namespace) -> int:
     from memoryfield.cli.fields import open_field
+    from memoryfield.stores.opening import is_address
 
+    if not (options.create or is_address(options.place) or Path(options.place).expanduser().exists()):
+        raise FieldNotFound(f"{options.place} is not there; --create makes the directory")
     plan = open_field(options.field).plan_push(options.place, create=options.create, on_secrets=options.on_secrets)
     return _carry(plan, options)
 

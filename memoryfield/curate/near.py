@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryfield.curate.pairs import pairs_above
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ class NearDuplicates(Sequence[NearPair]):
 
     def _table(self) -> Table:
         count = len(self.pairs)
-        heading = (
-            f"{count} {'pair' if count == 1 else 'pairs'} of {self.pages} pages with cosine {self.threshold:g} or more"
-        )
+        heading = f"{counted(count, 'pair')} of {counted(self.pages, 'page')} with cosine {self.threshold:g} or more"
         notes = [f"model {self.model_code}, recipe {self.recipe}; a pair is a place to look, not a verdict"]
         if not np.isnan(self.median_nearest):
             notes.append(

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from memoryfield.index.files import IndexState
 
 
+_NO_DIRECTORY = frozenset([".md", ".txt", ".json", ".jsonl", ".html", ".tar", ".gz", ".tgz", ".7z", ".sha256"])
+
+
 class FieldPages:
     """What a field can do without any model."""
 
@@ -350,6 +353,11 @@ class FieldPages:
         from memoryfield.format.archive import export_archive
 
         goal = Path(target).expanduser()
+        if goal.suffix.lower() in _NO_DIRECTORY and not goal.is_dir():
+            how = advice(python="export_as writes", command="--form writes")
+            raise QueryError(
+                f"{goal.name}: an archive ends in .zip, a directory for it has no such ending; {how} others"
+            )
         if goal.suffix.lower() != ".zip" and (goal.is_dir() or not goal.exists()):
             goal.mkdir(parents=True, exist_ok=True)
             goal = goal / f"{self.name}.memoryfield.zip"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import ArchiveError, PageNotFound
 from memoryfield.format.checksums import (
     SIDECAR_SUFFIX,
@@ -90,7 +90,8 @@ class ArchiveReport:
     def table(self) -> Table:
         """Return what ``repr`` shows."""
         pages = sum(is_page_filename(name) for name in self.members)
-        heading = f"{self.path.name}: {pages} pages, {len(self.members) - pages} other files, {self.bytes:,} bytes"
+        sizes = [counted(pages, "page"), counted(len(self.members) - pages, "other file"), counted(self.bytes, "byte")]
+        heading = f"{self.path.name}: {', '.join(sizes)}"
         notes = [f"sha256 {self.sha256}", str(self.path)]
         rows = [(shown_name(item.filename), item.reason) for item in self.skipped]
         return Table(heading, ("left out", "why"), rows[:20], notes, more=max(len(rows) - 20, 0))

@@ -61,6 +61,8 @@ def share_of_words(terms: Sequence[str], held: TermScores, page: int) -> float:
 
 
 def scaled(scores: npt.NDArray[np.floating], mean: float, best: float) -> ScoreArray:
-    """Return scores on the scale where *mean* is 0 and *best* is 1."""
+    """Return scores on the scale where *mean* is 0 and *best* is 1; a page that is alone is the best."""
     spread = best - mean
-    return (scores.astype(np.float64) - mean) / spread if spread > 1e-9 else np.zeros(len(scores))
+    if spread > 1e-9:
+        return (scores.astype(np.float64) - mean) / spread
+    return (scores > 0).astype(np.float64) if len(scores) == 1 else np.zeros(len(scores))

@@ -160,3 +160,62 @@ def test_what_serves_can_be_told_to_refuse_secrets(
     field.write("key", body=f"token: {TOKEN}\n")
     code, out, err = run(capsys, verb, str(field.path), "--on-secrets", "refuse")
     assert code == 3 and "yard: key.md, line" in err and TOKEN not in out + err
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> str:
+    field = mf.open_field(tmp_path / "yard", create=True)
+    field.write("winch-brake", title="Winch brake", body="A new lining holds.\n")
+    return str(field.path)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("export", "YARD", "x.txt"), 3, "an archive ends in .zip"),
+        (("push", "YARD", "nowhere"), 3, "--create makes the directory"),
+        (("merge", "YARD", "winch-brake"), 3, "two names of pages or more, or --family PAGE"),
+        (("serve", "YARD", "--port", "99999"), 3, "expected 0 (any) to 65535"),
+        (("report", "YARD", "--probes", "nope.jsonl", "--out", "r.html"), 3, "nope.jsonl"),
+        (("index", "YARD", "--delete", "--model", "hashing-1024"), 1, "nothing was deleted"),
+        (("map", "EMPTY", "--model", "hashing-1024", "--out", "m.html", "--quiet"), 1, "nothing was written"),
+        (("import", "bad.json", "new"), 1, "bad.json, line 1"),
+        (("import", "none.json", "new"), 3, "holds nothing"),
+        (
+            ("search", "YARD", "x", "--model", "no-such/model", "--quiet"),
+            3,
+            "memoryfield: no-such/model cannot be loaded",
+        ),
+        (("search", "YARD", "x", "--model", "no-such/model", "--quiet"), 3, "\nwhat to do: "),
+    ],
+)
+def test_wrong_use_is_answered_with_the_next_step_and_leaves_nothing(
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+    yard: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    mf.open_field(tmp_path / "empty", create=True)
+    monkeypatch.chdir(tmp_path)
+    Path("bad.json").write_text("no json\n")
+    Path("none.json").write_text("\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    got, out, err = run(capsys, *({"YARD": yard, "EMPTY": "empty"}.get(word, word) for word in words))
+    assert got == code and said in out + err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_the_only_page_of_a_field_is_the_best(yard: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "search", yard, "winch", "--model", "hashing-1024", "--quiet")
+    assert "1.000" in out and "0.000" not in out
+
+
+def test_an_archive_of_one_page_says_one_page(yard: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "export", yard, str(tmp_path / "yard.memoryfield.zip"))
+    assert "1 page, 0 other files" in out
+    _, out, _ = run(capsys, "near", yard, "--model", "hashing-1024", "--quiet")
+    assert "of 1 page with" in out

@@ -376,7 +376,7 @@ def test_verify_checks_digest_and_members(field: PageDirectory, tmp_path: Path) 
 def test_reports_show_themselves(field: PageDirectory, tmp_path: Path) -> None:
     (field.path / "<b>.sync-conflict-1.md").write_bytes(b"x")
     report = export_archive(field, tmp_path / "x.zip")
-    assert repr(report).startswith("x.zip: 4 pages, 1 other files")
+    assert repr(report).startswith("x.zip: 4 pages, 1 other file")
     assert report.sha256 in repr(report)
     assert "&lt;b&gt;" in report._repr_html_() and "<b>.sync" not in report._repr_html_()
     assert isinstance(report, ArchiveReport)

@@ -239,7 +239,8 @@ class _Request:
                 if found := local_copy(source):
                     return self._local(found[0], code, source, known)
                 return _wrapped(model, code, source, *_prefixes(known, None))
-        raise ModelNotReady(f"{code} cannot be loaded here and now. Tried: {'; '.join(tried)}. {_what_to_do(known)}")
+        asked = code if known else source
+        raise ModelNotReady(f"{asked} cannot be loaded here and now. Tried: {'; '.join(tried)}. {_what_to_do(known)}")
 
     def _local(self, path: Path, code: str, source: str, known: KnownModel | None) -> Embedder:
         """Load a model folder with the backend that was asked for, or the best that knows it."""
