@@ -352,7 +352,7 @@ def test_before_and_after_a_merge(tmp_path: Path) -> None:
     found = diff(before, after, ["mrr"])
     assert before.diff(after, ["mrr"]).to_dict() == found.to_dict()
     assert found[0].n == 2 and found[0].after == 1.0
-    assert "1 probes have other gold pages now" in found.notes
+    assert "1 probe has other gold pages now" in found.notes
     assert "the field changed between the two: 3 to 2 pages" in found.notes
     stale = field.evaluate(probes, ["keyword"], timed=0, progress=False)
     assert "not in the field count as not found: two" in " ".join(stale.notes)
@@ -394,7 +394,7 @@ def test_one_page_and_k_above_the_field(tmp_path: Path) -> None:
     )
     assert found.estimate("recall@50", "keyword").value == 0.5  # a question without words finds nothing
     assert found.estimate("recall@1", "vector").value == 0.5
-    assert "the field has 1 pages, fewer than k=50" in " ".join(found.notes)
+    assert "the field has 1 page, fewer than k=50" in " ".join(found.notes)
 
 
 def test_a_field_without_pages(tmp_path: Path) -> None:

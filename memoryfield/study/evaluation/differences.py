@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
 from memoryfield.study.evaluation.intervals import holm, permutation_p
 from memoryfield.study.evaluation.outcomes import shown_metric
@@ -142,7 +142,7 @@ class Differences(Sequence[Difference]):
         notes = [*self.notes]
         if count > 1:
             notes.insert(0, f"p corrected for {count} differences (Holm), uncorrected in brackets")
-        heading = f"{count} paired {'difference' if count == 1 else 'differences'}, second less first"
+        heading = f"{counted(count, 'paired difference')}, second less first"
         right = frozenset(["first has", "second has", "better", "worse", "n"])
         return Table(heading, columns, [one._row() for one in self._items], notes, right)
 
@@ -224,13 +224,15 @@ def diff(old: Evaluation, new: Evaluation, metrics: Sequence[str] = ("recall@1",
         raise QueryError("no probe of one evaluation has the id of a probe of the other")
     notes = []
     if len(both) < max(len(old.probes), len(new.probes)):
-        notes.append(f"{len(both)} probes are in both, of {len(old.probes)} before and {len(new.probes)} after")
+        notes.append(
+            f"{counted(len(both), 'probe is', 'probes are')} in both, of {len(old.probes)} before and {len(new.probes)} after"
+        )
     asked = sum(before[probe.id].question != probe.question for probe in both)
     if asked:
-        notes.append(f"{asked} probes ask something else now: their figures do not compare")
+        notes.append(f"{counted(asked, 'probe asks', 'probes ask')} something else now: their figures do not compare")
     moved = sum(before[probe.id].gold != probe.gold for probe in both)
     if moved:
-        notes.append(f"{moved} probes have other gold pages now")
+        notes.append(f"{counted(moved, 'probe has', 'probes have')} other gold pages now")
     for label in labels:
         kinds = [(e[label].retriever, e[label].model_code, e[label].recipe) for e in (old, new)]
         if kinds[0] != kinds[1]:

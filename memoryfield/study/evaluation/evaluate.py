@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from memoryfield.display import counted
 from memoryfield.errors import QueryError
 from memoryfield.retrieve.bulk import Rankings, rank_many
 from memoryfield.retrieve.search import search
@@ -137,11 +138,13 @@ def evaluate(
         notes.append(f"gold pages that are not in the field count as not found: {shown}")
     bare = sum(probe.answerable and not probe.gold for probe in asked)
     if bare:
-        notes.append(f"{bare} {'probe' if bare == 1 else 'probes'} without gold pages count nowhere")
+        notes.append(f"{counted(bare, 'probe')} without gold pages: not counted")
     if not any(probe.counts for probe in asked):
         notes.append("no probe has a page that answers it: recall, MRR and nDCG have no value")
     if max(ks) > len(there):
-        notes.append(f"the field has {len(there)} pages, fewer than k={max(ks)}: recall there is what was found at all")
+        notes.append(
+            f"the field has {counted(len(there), 'page')}, fewer than k={max(ks)}: recall there is what was found at all"
+        )
     digest = hashlib.sha256()
     for filename, entry in sorted(pages.items()):
         digest.update(filename.encode() + b"\0" + entry.sha256)
@@ -206,8 +209,8 @@ class _Indexes:
             report = vectors.sync(verify=False, progress=self._progress)
             self._snapshot = vectors.snapshot or self._snapshot
             self._done.add(id(vectors))
-            for count, what in ((len(report.refused), "have no vector"), (len(report.waiting), "changed just now")):
-                note = f"{count} pages {what} of {report.model_code}, recipe {report.recipe}"
+            for count, what in ((len(report.refused), "without a vector"), (len(report.waiting), "changed just now")):
+                note = f"{counted(count, 'page')} {what} of {report.model_code}, recipe {report.recipe}"
                 if count and note not in self.notes:
                     self.notes.append(note)
         if keywords is None or retriever == "vector":

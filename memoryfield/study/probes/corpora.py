@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.curate.history import keep_history
-from memoryfield.display import Table, plain
+from memoryfield.display import Table, counted, plain
 from memoryfield.errors import FieldNotFound, InvalidName, MemoryfieldError, QueryError
 from memoryfield.format.changes import Change
 from memoryfield.format.directory import PageDirectory
@@ -162,7 +162,7 @@ def from_tasks(
         keep_history(directory)
     changes, report = _plan(tasks, list(directory.pages()), named, directory.path, dry_run=dry_run)
     if changes and not dry_run:
-        directory.apply(changes, verb="tasks", note=f"{named}: {len(changes)} pages")
+        directory.apply(changes, verb="tasks", note=f"{named}: {counted(len(changes), 'page')}")
     return report
 
 
