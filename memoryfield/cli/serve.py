@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from typing import Any
 
@@ -50,5 +51,6 @@ def _serve(options: argparse.Namespace) -> int:
         shown = f"[{options.address}]" if ":" in options.address else options.address
         say(f"serving {', '.join(fields)} at http://{shown}:{port}/ (end with Ctrl-C)")
 
-    serve(fields, address=options.address, port=options.port, policy=policy, ready=ready)
+    with contextlib.suppress(KeyboardInterrupt):  # which is how it ends
+        serve(fields, address=options.address, port=options.port, policy=policy, ready=ready)
     return DONE

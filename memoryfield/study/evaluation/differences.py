@@ -225,7 +225,8 @@ def diff(old: Evaluation, new: Evaluation, metrics: Sequence[str] = ("recall@1",
     notes = []
     if len(both) < max(len(old.probes), len(new.probes)):
         notes.append(
-            f"{counted(len(both), 'probe is', 'probes are')} in both, of {len(old.probes)} before and {len(new.probes)} after"
+        shared = counted(len(both), "probe is", "probes are")
+        notes.append(f"{shared} in both, of {len(old.probes)} before and {len(new.probes)} after")
         )
     asked = sum(before[probe.id].question != probe.question for probe in both)
     if asked:

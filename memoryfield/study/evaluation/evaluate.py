@@ -143,7 +143,8 @@ def evaluate(
         notes.append("no probe has a page that answers it: recall, MRR and nDCG have no value")
     if max(ks) > len(there):
         notes.append(
-            f"the field has {counted(len(there), 'page')}, fewer than k={max(ks)}: recall there is what was found at all"
+        size = counted(len(there), "page")
+        notes.append(f"the field has {size}, fewer than k={max(ks)}: recall there is what was found at all")
         )
     digest = hashlib.sha256()
     for filename, entry in sorted(pages.items()):
