@@ -224,10 +224,8 @@ def diff(old: Evaluation, new: Evaluation, metrics: Sequence[str] = ("recall@1",
         raise QueryError("no probe of one evaluation has the id of a probe of the other")
     notes = []
     if len(both) < max(len(old.probes), len(new.probes)):
-        notes.append(
         shared = counted(len(both), "probe is", "probes are")
         notes.append(f"{shared} in both, of {len(old.probes)} before and {len(new.probes)} after")
-        )
     asked = sum(before[probe.id].question != probe.question for probe in both)
     if asked:
         notes.append(f"{counted(asked, 'probe asks', 'probes ask')} something else now: their figures do not compare")

@@ -142,10 +142,8 @@ def evaluate(
     if not any(probe.counts for probe in asked):
         notes.append("no probe has a page that answers it: recall, MRR and nDCG have no value")
     if max(ks) > len(there):
-        notes.append(
         size = counted(len(there), "page")
         notes.append(f"the field has {size}, fewer than k={max(ks)}: recall there is what was found at all")
-        )
     digest = hashlib.sha256()
     for filename, entry in sorted(pages.items()):
         digest.update(filename.encode() + b"\0" + entry.sha256)
