@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.agent.ledger import Ledger
+from memoryfield.agent.merging import merged_search
 from memoryfield.display import Table, counted, plain, score_text
-from memoryfield.errors import ModelError, PageNotFound, QueryError
+from memoryfield.errors import PageNotFound, QueryError
 from memoryfield.field import MemoryField
 from memoryfield.format.page import Page
 
 if TYPE_CHECKING:
     import pandas
 
-    from memoryfield.retrieve.results import Hit
-
 _DEEPER = 3  # pages considered for each that may be taken
 _FRAME_TOKENS = 60
-_UNGATED = 0.2  # about what a good page has beyond a gate, for the best page of a field that has none
 _LEAST_CUT = 80  # tokens below which a cut page says nothing
 
 
@@ -47,7 +45,7 @@ class Considered:
         action: ``taken``, ``cut`` (taken in part), ``below the gate``, ``over the cap``, ``over the budget`` or
             ``delivered before``.
         tokens: Its tokens, or those of the part that was taken.
-        score: Its score in the search.
+        score: Its score in the search; with several fields one that can be compared between them.
     """
 
     field: str
@@ -147,15 +145,18 @@ def digest(
     if budget_tokens < 1 or k < 1:
         raise QueryError(f"budget_tokens is {budget_tokens} and k is {k}; both must be at least 1")
     named = {fields.name: fields} if isinstance(fields, MemoryField) else dict(fields)
-    notes: list[str] = []
-    found: list[tuple[float, str, Hit, bool]] = []
-    for label, field in named.items():
-        found += _found(label, field, question, k * _DEEPER, gate, notes)
-    found.sort(key=lambda item: (-item[0], item[1], item[2].name))
+    merged = merged_search(named, question, k * _DEEPER)
+    notes = [f"{label}: searched by words only, without a gate: {error}" for label, error in merged.by_words.items()]
+    notes += [f"{label}: not searched: {error}" for label, error in merged.failed.items()]
+    open_fields = {
+        label: label in merged.by_words or gate is False or _passes(named[label], question, gate)
+        for label in dict.fromkeys(hit.field for hit in merged.hits)
+    }
     log: list[Considered] = []
     taken: list[tuple[str, Page, str]] = []
     left = budget_tokens - _FRAME_TOKENS
-    for score, label, hit, passes in found:
+    for hit in merged.hits:
+        label = hit.field
         try:
             page = named[label].read(hit.name)
         except PageNotFound:
@@ -163,7 +164,7 @@ def digest(
         shown = _shown(label, page, page.text)
         tokens = count(shown)
         action = "taken"
-        if not passes:
+        if not open_fields[label]:
             action = "below the gate"
         elif ledger is not None and (label, page.name, page.sha256) in ledger:
             action = "delivered before"
@@ -174,7 +175,7 @@ def digest(
             if not taken and left >= _LEAST_CUT:
                 shown, action = _cut(label, page, left, count), "cut"
                 tokens = count(shown)
-        log.append(Considered(label, page.name, action, tokens, round(score, 6)))
+        log.append(Considered(label, page.name, action, tokens, round(hit.score, 6)))
         if action in ("taken", "cut"):
             taken.append((label, page, shown))
             left -= tokens
@@ -184,30 +185,9 @@ def digest(
     return Digest(question, text, count(text) if text else 0, tuple(log), tuple(notes))
 
 
-def _found(
-    label: str, field: MemoryField, question: str, depth: int, gate: bool | float, notes: list[str]
-) -> list[tuple[float, str, Hit, bool]]:
-    """Return the hits of one field with a score that can be compared between fields, and whether it passes."""
-    try:
-        field.embedder()
-        retriever = "hybrid"
-    except ModelError as error:
-        retriever = "keyword"
-        notes.append(f"{label}: searched by words only, without a gate: {error}")
-    hits = field.search(question, depth, retriever, progress=False)
-    if retriever == "keyword" or gate is False:
-        # BM25 says nothing across fields, ranks do
-        return [(_UNGATED / hit.rank, label, hit, True) for hit in hits]
-    threshold, score = _gate(field, question, gate)
-    # what a page has beyond the gate means the same in every field; the order within a field stays the search's
-    best = max((hit.score for hit in hits), default=1.0) or 1.0
-    margin = score - threshold if threshold > float("-inf") else score
-    return [(margin * hit.score / best, label, hit, score >= threshold) for hit in hits]
-
-
-def _gate(field: MemoryField, question: str, gate: bool | float) -> tuple[float, float]:
+def _passes(field: MemoryField, question: str, gate: bool | float) -> bool:
     known = field.gate(progress=False)
-    return (known.threshold if gate is True else float(gate)), known.score(question)
+    return known.score(question) >= (known.threshold if gate is True else float(gate))
 
 
 def _shown(label: str, page: Page, text: str) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memoryfield.agent.answers import AS_DATA, Answer, answering, error_answer
+from memoryfield.agent.answers import AS_DATA, LONGEST_TITLE, Answer, answering, error_answer, shown_page
+from memoryfield.agent.arguments import at_most, ended, wrong_arguments
+from memoryfield.agent.merging import Merged, merged_search
 from memoryfield.agent.schemas import tool_schemas
-from memoryfield.errors import MemoryfieldError, ModelNotReady, PageExists, PageNotFound, QueryError
+from memoryfield.errors import MemoryfieldError, PageExists, PageNotFound, QueryError
 from memoryfield.field import MemoryField
 from memoryfield.format.edit import new_page
 from memoryfield.format.page import Page
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     import os
 
     from memoryfield.index.embedders import Embedder
-    from memoryfield.retrieve.results import SearchResults
 
 MOST_HITS = 50
 MOST_PAGES = 20
 PULL_BYTES = 6000
 READ_BYTES = 40_000
 _SNIPPET = 300
-_LONGEST_TITLE = 200  # characters; what a page says of itself must not fill a model's memory
 
 
 class MemoryTools:
@@ -83,7 +82,7 @@ class MemoryTools:
             known = ", ".join(function.__name__ for function in self.functions())
             return {"error": f"there is no tool {name!r}", "next": f"Call one of: {known}."}
         schema = tool_schemas([found])[0]["inputSchema"]
-        problem = _wrong_arguments(schema, arguments)
+        problem = wrong_arguments(schema, arguments)
         if problem is not None:
             return {"error": problem, "next": "Change the arguments and call again."}
         return found(**arguments)
@@ -99,24 +98,19 @@ class MemoryTools:
             k: How many pages, at most 50.
             field: Search only this field.
         """
-        results, failed = self._search(query, _at_most(k, MOST_HITS, "k"), field)
+        merged, beside = self._search(query, at_most(k, MOST_HITS, "k"), field)
         hits = [
             {
                 "field": hit.field,
                 "name": hit.name,
-                "title": hit.title[:_LONGEST_TITLE],
+                "title": hit.title[:LONGEST_TITLE],
                 "summary": hit.summary[:_SNIPPET],
                 "score": round(hit.score, 4),
                 "snippet": hit.snippet.text[:_SNIPPET],
             }
-            for hit in results or ()
+            for hit in merged.hits
         ]
-        answer: Answer = {"hits": hits, "note": AS_DATA}
-        if not hits and results is not None:
-            answer["nothing"] = results.reason
-        if failed:
-            answer["failed"] = failed
-        return answer
+        return {"hits": hits, **beside}
 
     @answering
     def memory_pull(self, query: str, k: int = 3, max_bytes: int = PULL_BYTES, field: str | None = None) -> Answer:
@@ -128,31 +122,24 @@ class MemoryTools:
             max_bytes: Most bytes of page text; a first page that is longer is cut.
             field: Search only this field.
         """
-        room = _at_most(max_bytes, READ_BYTES, "max_bytes")
-        results, failed = self._search(query, _at_most(k, MOST_PAGES, "k"), field)
+        room = at_most(max_bytes, READ_BYTES, "max_bytes")
+        merged, beside = self._search(query, at_most(k, MOST_PAGES, "k"), field)
         pages: list[Answer] = []
-        left_out: list[str] = []
-        for hit in results or ():
+        left_out: list[Answer] = []
+        for hit in merged.hits:
             try:
                 page = self.fields[hit.field].read(hit.name)
             except PageNotFound:
                 continue  # deleted since it was found
             if len(page.raw) <= room:
-                pages.append(_shown(page, hit.field))
+                pages.append(shown_page(page, hit.field))
                 room -= len(page.raw)
             elif not pages:
-                pages.append(_shown(page, hit.field, cut=room))
+                pages.append(shown_page(page, hit.field, cut=room))
                 room = 0
             else:
-                left_out.append(hit.name)
-        answer: Answer = {"pages": pages, "note": AS_DATA}
-        if left_out:
-            answer["found_too"] = left_out
-        if not pages and results is not None:
-            answer["nothing"] = results.reason
-        if failed:
-            answer["failed"] = failed
-        return answer
+                left_out.append({"field": hit.field, "name": hit.name})
+        return {"pages": pages, **({"found_too": left_out} if left_out else {}), **beside}
 
     @answering
     def memory_read(self, names: list[str], field: str | None = None) -> Answer:
@@ -172,15 +159,15 @@ class MemoryTools:
                 label = self._label_of(name, field)
                 page = self.fields[label].read(name)
             except MemoryfieldError as error:
-                missing.append({"name": name[:_LONGEST_TITLE], **error_answer(error)})
+                missing.append({"name": name[:LONGEST_TITLE], **error_answer(error)})
                 continue
-            pages.append(_shown(page, label, cut=max(room, 200) if len(page.raw) > room else None))
+            pages.append(shown_page(page, label, cut=max(room, 200) if len(page.raw) > room else None))
             room -= len(page.raw)
         answer: Answer = {"pages": pages, "note": AS_DATA}
         if missing:
             answer["missing"] = missing
         if len(names) > MOST_PAGES:
-            answer["left_out"] = [name[:_LONGEST_TITLE] for name in names[MOST_PAGES:][: READ_BYTES // _LONGEST_TITLE]]
+            answer["left_out"] = [name[:LONGEST_TITLE] for name in names[MOST_PAGES:][: READ_BYTES // LONGEST_TITLE]]
         return answer
 
     @answering
@@ -192,7 +179,7 @@ class MemoryTools:
             since: Only pages changed on or after this date, such as 2026-03-01.
             limit: How many, at most 500.
         """
-        most = _at_most(limit, 500, "limit")
+        most = at_most(limit, 500, "limit")
         rows: list[Answer] = []
         failed: list[Answer] = []
         total: dict[str, int] = {}
@@ -203,7 +190,7 @@ class MemoryTools:
                     if page.name in names:
                         changed = page.updated or page.created or (page.modified.isoformat() if page.modified else "")
                         rows.append(
-                            {"field": label, "name": page.name, "title": page.title[:_LONGEST_TITLE]}
+                            {"field": label, "name": page.name, "title": page.title[:LONGEST_TITLE]}
                             | {"summary": page.summary[:200], "changed": changed[:40]}
                         )
                 total[label] = len(chosen)
@@ -250,12 +237,12 @@ class MemoryTools:
             if there:
                 assert name is not None
                 page = chosen.edit(
-                    name, title=title, summary=summary or None, body=_ended(body), keys=keys, if_sha256=if_sha256
+                    name, title=title, summary=summary or None, body=ended(body), keys=keys, if_sha256=if_sha256
                 )
             else:
                 if if_sha256 is not None:
                     raise PageNotFound(f"there is no page {name!r} to replace in {label}")
-                page = self._created(chosen, name, title, summary, _ended(body), keys)
+                page = self._created(chosen, name, title, summary, ended(body), keys)
         answer: Answer = {"field": label, "name": page.name, "sha256": page.sha256}
         answer["done"] = "replaced" if there else "created"
         if page.cut_bytes:
@@ -303,34 +290,19 @@ class MemoryTools:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _search(self, query: str, k: int, field: str | None) -> tuple[SearchResults | None, list[Answer]]:
-        """Search all chosen fields at once; those that fail are told of, and the others still answer."""
-        from memoryfield.retrieve.search import search
-
-        failed: list[Answer] = []
-        chosen = self._chosen(field)
-        retriever = "hybrid"
-        try:
-            for one in chosen.values():
-                one.embedder(self.model)
-        except ModelNotReady as error:
-            retriever = "keyword"
-            failed.append({"searched": "by words only", **error_answer(error)})
-        targets = []
-        for label, one in chosen.items():
-            try:
-                target = replace(one.search_target(retriever, model=self.model), field=label)
-                # alone first: a field that cannot be searched must not take the others with it
-                search([target], query, k=1, retriever=retriever)
-                targets.append(target)
-            except QueryError:
-                raise
-            except (MemoryfieldError, OSError) as error:
-                known = error if isinstance(error, MemoryfieldError) else MemoryfieldError(str(error))
-                failed.append({"field": label, **error_answer(known)})
-        if not targets:
-            return None, failed
-        return search(targets, query, k=k, retriever=retriever, sync=False), failed
+    def _search(self, query: str, k: int, field: str | None) -> tuple[Merged, Answer]:
+        """Search all chosen fields; return the hits, and what an answer says beside them."""
+        merged = merged_search(self._chosen(field), query, k, model=self.model)
+        beside: Answer = {"note": AS_DATA}
+        if not merged.hits and merged.reasons:
+            one = len(merged.reasons) == 1
+            beside["nothing"] = "; ".join(why if one else f"{name}: {why}" for name, why in merged.reasons.items())
+        trouble: list[Answer] = [
+            {"field": label, "searched": "by words only", **error_answer(error)}
+            for label, error in merged.by_words.items()
+        ]
+        trouble += [{"field": label, **error_answer(error)} for label, error in merged.failed.items()]
+        return merged, beside | ({"failed": trouble} if trouble else {})
 
     def _chosen(self, field: str | None) -> dict[str, MemoryField]:
         if field is None:
@@ -366,7 +338,7 @@ class MemoryTools:
         self, chosen: MemoryField, title: str, summary: str, body: str, keys: Mapping[str, Any], own: str | None
     ) -> list[str]:
         """Return the names of pages that say the same as what is about to be written, in words."""
-        draft = Page(own or "draft", new_page(title=title, summary=summary or None, body=_ended(body), **keys))
+        draft = Page(own or "draft", new_page(title=title, summary=summary or None, body=ended(body), **keys))
         try:
             found = chosen.similar(draft, model=self.model)
         except MemoryfieldError:
@@ -388,60 +360,3 @@ def _opened(given: MemoryField | str | os.PathLike[str], model: str | Embedder |
     if isinstance(given, MemoryField):
         return given.opened_again(who=who, model=model)
     return open_field(given, model=model, who=who)
-
-
-def _shown(page: Page, label: str, cut: int | None = None) -> Answer:
-    text = page.text
-    answer: Answer = {
-        "field": label,
-        "name": page.name,
-        "title": page.title[:_LONGEST_TITLE],
-        "updated": (page.updated or page.created or "")[:40] or None,
-        "sha256": page.sha256,
-        "text": text,
-    }
-    if cut is not None:
-        kept = page.raw[:cut].decode("utf-8", errors="ignore").lstrip("\ufeff")
-        answer["text"] = kept
-        answer["cut"] = (
-            f"{len(page.raw) - len(kept.encode())} of {len(page.raw)} bytes are missing: memory_read gives all"
-        )
-    return answer
-
-
-def _ended(body: str) -> str:
-    return body if body.endswith("\n") else body + "\n"
-
-
-def _at_most(value: Any, most: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise QueryError(f"{name} is {value!r}; give a whole number from 1 to {most}")
-    return min(value, most)
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-}
-
-
-def _wrong_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, None for nothing; models leave things out and invent others."""
-    known: Mapping[str, Any] = schema["properties"]
-    strange = sorted(set(arguments) - set(known))
-    if strange:
-        return f"unknown arguments {', '.join(map(repr, strange))}; there are: {', '.join(known)}"
-    missing = [name for name in schema["required"] if name not in arguments]
-    if missing:
-        return f"missing arguments: {', '.join(missing)}"
-    for name, value in arguments.items():
-        kind = known[name]["type"]
-        is_flag = isinstance(value, bool) and kind != "boolean"
-        if is_flag or not isinstance(value, _TYPES[kind]):
-            return f"{name} has to be of type {kind}"
-        if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
-            return f"{name} has to be a list of strings"
-    return None
