@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import ipywidgets
 import traitlets
 
 import memoryfield as mf
-from memoryfield_widgets.editor import PageEditor
-from memoryfield_widgets.families import FamilyReview
+import memoryfield_widgets
 from memoryfield_widgets.jobs import Job
 from memoryfield_widgets.map import MemoryMap
-from memoryfield_widgets.models import ModelComparison
 from memoryfield_widgets.panel import Panel, script, style
-from memoryfield_widgets.probes import ProbeAnnotator
-from memoryfield_widgets.search import SearchBox
 from memoryfield_widgets.state import State
-from memoryfield_widgets.status import StatusBar
 from memoryfield_widgets.watching import Watch
 
-MAKERS: dict[str, Callable[[State], Panel]] = {
-    "search": SearchBox,
-    "map": MemoryMap,
-    "status": StatusBar,
-    "page": PageEditor,
-    "families": FamilyReview,
-    "models": ModelComparison,
-    "probes": ProbeAnnotator,
-}
+MAKERS = {
+    "search": "SearchBox",
+    "map": "MemoryMap",
+    "status": "StatusBar",
+    "page": "PageEditor",
+    "families": "FamilyReview",
+    "models": "ModelComparison",
+    "probes": "ProbeAnnotator",
+}  # names in the package, which loads what is asked for: a tab that stays closed costs nothing
 TABS = ("page", "families", "models", "probes")
 _SHOWN_AT_ONCE = ("search", "map", "status", "page")  # the others are made when their tab is first opened
 
@@ -78,7 +73,7 @@ class Workbench(Panel):
             raise mf.errors.QueryError(f"there is no panel {name!r}; there are {', '.join(MAKERS)}")
         found = self._panels.get(name)
         if found is None:
-            found = self._panels[name] = MAKERS[name](self.state)
+            found = self._panels[name] = getattr(memoryfield_widgets, MAKERS[name])(self.state)
         return found
 
     # --- down ---------------------------------------------------------------------------------------------------------
@@ -156,7 +151,7 @@ class Workbench(Panel):
         shown = [self._panels[name].twin() for name in order if name in self._panels]
         closed = [name for name in TABS if name not in self._panels]
         if closed:
-            calls = ", ".join(f"{MAKERS[name].__name__}(field)" for name in closed)
+            calls = ", ".join(f"{MAKERS[name]}(field)" for name in closed)
             shown.append(
                 self.not_yet(
                     f"the tabs {', '.join(closed)} had not been opened. {calls} show them in a cell of their own."
