@@ -28,10 +28,12 @@ _GRID = np.arange(-0.3, 0.9, 0.01)  # cuts that may be right
 _SILHOUETTE_CUTS = np.arange(-0.2, 0.31, 0.02)
 _SILHOUETTE_BLUR = 0.01
 # A question whose answer says less (nats) changes the families no more. What the best question says falls by the factor
-# e in some fourteen answers, on the fields that the settings were chosen on.
+# e in some nine answers, on the fields that the settings were chosen on.
 _WORTH = 0.05
-_ANSWERS_A_FOLD = 14
-_SHORTLIST = 10  # questions that teach most, of which the least sure is asked first
+_ANSWERS_A_FOLD = 9
+# Of so many questions, each saying so much of what the best one says, the least sure is asked first.
+_SHORTLIST = 10
+_AS_GOOD = 0.5
 
 
 class Precision(NamedTuple):
@@ -237,7 +239,7 @@ class Committee:
     # ---- questions and answers
 
     def borderline(self, count: int) -> list[Pair]:
-        """Return the pairs whose answer says most; of the ten best the one nearest to even odds comes first."""
+        """Return the pairs whose answer says most; of the best ones that which is nearest to even odds comes first."""
         if not self._blocks or count < 1:
             return []
         gain = self._gain()
@@ -251,8 +253,9 @@ class Committee:
                 alike = np.flatnonzero(gain == value)
                 chosen.append(int(alike[typical[alike].argmin()]))
         likely = self.expected()
-        best = sorted(chosen[:_SHORTLIST], key=lambda place: round(abs(float(likely[place]) - 0.5), 9))
-        return self.pairs_at(np.array([*best, *chosen[_SHORTLIST:]][:count], dtype=np.int64))
+        good = [place for place in chosen[:_SHORTLIST] if gain[place] >= _AS_GOOD * gain[chosen[0]]]
+        good.sort(key=lambda place: round(abs(float(likely[place]) - 0.5), 9))
+        return self.pairs_at(np.array([*good, *chosen[len(good) :]][:count], dtype=np.int64))
 
     def worthwhile(self) -> int:
         """Return about how many more answers would still change something; see ``_WORTH``."""

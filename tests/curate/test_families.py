@@ -336,7 +336,7 @@ def test_harbor_without_answers(harbor: tuple[Families, dict[str, str]]) -> None
 @pytest.mark.slow
 def test_what_is_asked_first_is_what_the_field_is_least_sure_of(harbor: tuple[Families, dict[str, str]]) -> None:
     """Not a pair whose words and vectors leave it open while something else all but rules it out."""
-    odds = [abs(pair.probability - 0.5) for pair in harbor[0].borderline(5)]
+    odds = [abs(pair.probability - 0.5) for pair in harbor[0].borderline(3)]
     assert odds == sorted(odds) and odds[-1] < 0.2
 
     from memoryfield.index.embedders.catalogue import load_model
@@ -357,13 +357,12 @@ def _content(page: Page) -> str:
 @pytest.mark.slow
 def test_harbor_with_twenty_answers(harbor: tuple[Families, dict[str, str]]) -> None:
     found, known = harbor
-    before = found.worthwhile
-    assert 10 <= before <= 30
+    assert 10 <= found.worthwhile <= 25
     for _ in range(20):
         pair = found.borderline(1)[0]
         first, second = known.get(pair.first), known.get(pair.second)
         found = found.review(pair.first, pair.second, same=first is not None and first == second)
-    assert _f1(found, known) >= 0.9 and found.worthwhile <= before * 2 / 3
+    assert _f1(found, known) >= 0.9 and found.worthwhile <= 3
     assert _trapped(found) == []
 
 
