@@ -148,6 +148,7 @@ def test_similar_pages_while_one_writes_and_a_new_page(notebook: Any, notes: Any
     panel = book.page.get_by_role("region", name="Page")
     panel.get_by_role("button", name="New page").click()
     panel.locator(".mf-name", has_text="New page").wait_for()  # until then it is the other page that is typed into
+    assert book.page.evaluate("document.activeElement.labels[0].textContent") == "Title"
     panel.get_by_label("Title").fill("The crane again")
     panel.get_by_label("Text, Markdown").fill(ROPE)
     panel.locator(".mf-similar li", has_text="Crane").wait_for()

@@ -15,16 +15,21 @@ import memoryfield as mf
 from memoryfield_widgets import MemoryMap, State
 field = mf.open_field({path!r}, model={model!r})
 state = State.of(field)
-map = MemoryMap(field)
+map = MemoryMap(field, method={method!r})
 map
 """
 
 
-def opened(notebook: Any, path: Path, *cells: str, **options: Any) -> Any:
-    """Open a notebook with a map of a field and wait until it is drawn in full."""
-    book = notebook(OPEN.format(path=str(path), model=MODEL), *cells, **options)
+def opened(notebook: Any, path: Path, *cells: str, method: str = "umap", **options: Any) -> Any:
+    """Open a notebook with a map of a field and wait until it is drawn in full; ``pca`` where the places do not matter.
+
+    UMAP is compiled anew in each kernel, which takes longer than the rest of such a test.
+    """
+    book = notebook(
+        OPEN.format(path=str(path), model=MODEL, method="auto" if method == "umap" else method), *cells, **options
+    )
     book.page.locator(".mf-map[data-painted]").first.wait_for()
-    book.until("map.wait(0.01) and map.positions.method == 'umap' and len(map.labels) > 0")
+    book.until(f"map.wait(0.01) and map.positions.method == {method!r} and len(map.labels) > 0")
     settled(book)
     return book
 
@@ -115,7 +120,7 @@ def test_look_hover_click_and_colour(notebook: Any, harbor_copy: Path) -> None:
 
 
 def test_narrow_and_wide(notebook: Any, harbor_copy: Path) -> None:
-    book = opened(notebook, harbor_copy, size=(800, 1000))
+    book = opened(notebook, harbor_copy, size=(800, 1000), method="pca")
     map_ = book.page.locator(".mf-map")
     assert book.page.evaluate(
         "document.querySelector('.mf-map').scrollWidth <= document.querySelector('.mf-map').clientWidth"
@@ -127,7 +132,7 @@ def test_narrow_and_wide(notebook: Any, harbor_copy: Path) -> None:
 
 
 def test_a_hundred_selections_each_way(notebook: Any, harbor_copy: Path) -> None:
-    book = opened(notebook, harbor_copy)
+    book = opened(notebook, harbor_copy, method="pca")
     page = book.page
     book.do("log = []; state.follow(lambda changed: log.append(len(state.selected)), 'selected')")
 
@@ -306,7 +311,7 @@ def test_an_edit_moves_one_point_and_hostile_pages_run_nothing(notebook: Any, ha
 
 
 def test_nothing_hinders_people_who_use_it_otherwise(notebook: Any, harbor_copy: Path) -> None:
-    book = opened(notebook, harbor_copy, "from memoryfield_widgets import StatusBar\nStatusBar(field)")
+    book = opened(notebook, harbor_copy, "from memoryfield_widgets import StatusBar\nStatusBar(field)", method="pca")
     book.page.locator(".mf-indexes summary").click()
     book.page.locator(".mf-indexes table").wait_for()
     book.do("map.select(map.positions.names[:5]); state.open(map.positions.names[2]); state.fail('something to see')")

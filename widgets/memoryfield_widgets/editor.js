@@ -300,6 +300,7 @@ export default {
       }
       for (const control of [save, revert]) control.disabled = locked;
       for (const control of [rename, remove]) control.disabled = locked || !shown.name;
+      if (!same && !shown.name && root.contains(document.activeElement)) inputs.title.focus();
       const facts = [
         ["Updated", shown.updated],
         ["uuid", shown.uuid],
