@@ -129,7 +129,7 @@ GESTURE = """async ([selector, seconds, gesture, picture]) => {
   const step = () => {
     i += 1;
     if (gesture === 'zoom') {
-      const deltaY = Math.sin(i / 9) > 0 ? -40 : 40;
+      const deltaY = Math.sin(i / 9) > 0 ? -15 : 15; // to three times the size, and back
       node.dispatchEvent(new WheelEvent('wheel', { bubbles: true, cancelable: true, clientX: x, clientY: y, deltaY,
                                                    view: window }));
       return;
