@@ -34,7 +34,8 @@ def wrong_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
         kind = known[name]["type"]
         is_flag = isinstance(value, bool) and kind != "boolean"
         if is_flag or not isinstance(value, _TYPES[kind]):
-            return f"{name} has to be of type {kind}"
+            shown = ', such as ["tea", "dock-depth"]' if kind == "array" else ""
+            return f"{name} has to be of type {kind}{shown}; it was {type(value).__name__}"
         if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
             return f"{name} has to be a list of strings"
     return None

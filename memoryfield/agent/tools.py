@@ -17,6 +17,7 @@ from memoryfield.agent.schemas import tool_schemas
 from memoryfield.errors import MemoryfieldError, PageExists, PageNotFound, QueryError
 from memoryfield.field import MemoryField
 from memoryfield.format.edit import new_page
+from memoryfield.format.names import slug
 from memoryfield.format.page import Page
 from memoryfield.opening import open_field
 
@@ -234,6 +235,8 @@ class MemoryTools:
             chosen = self.fields[label]
             there = name is not None and name in chosen
             similar = self._similar(chosen, title, summary, body, keys, name if there else None)
+            if name is None and slug(title) in chosen:
+                similar = list(dict.fromkeys([slug(title), *similar]))  # of the same title, whatever it says
             if there:
                 assert name is not None
                 page = chosen.edit(
@@ -295,8 +298,9 @@ class MemoryTools:
         merged = merged_search(self._chosen(field), query, k, model=self.model)
         beside: Answer = {"note": AS_DATA}
         if not merged.hits and merged.reasons:
-            one = len(merged.reasons) == 1
-            beside["nothing"] = "; ".join(why if one else f"{name}: {why}" for name, why in merged.reasons.items())
+            one = len(set(merged.reasons.values())) == 1
+            told = [why if one else f"{label}: {why}" for label, why in merged.reasons.items()]
+            beside["nothing"] = "; ".join(dict.fromkeys(told))
         trouble: list[Answer] = [
             {"field": label, "searched": "by words only", **error_answer(error)}
             for label, error in merged.by_words.items()

@@ -74,6 +74,17 @@ def test_a_near_duplicate_is_named(tools: MemoryTools) -> None:
     assert answer["similar"] == ["crane-brake"] and "read it" in answer["next"]
 
 
+def test_a_page_of_the_same_title_is_named_whatever_it_says(tools: MemoryTools) -> None:
+    answer = tools.memory_write("Tea", "Something about the cups in the left cupboard, which nobody wrote down before.")
+    assert (answer["name"], answer["done"]) == ("tea-2", "created")
+    assert answer["similar"][0] == "tea" and "delete the other" in answer["next"]
+
+
+def test_wrong_arguments_are_answered_with_what_is_right(tools: MemoryTools) -> None:
+    assert '["tea", "dock-depth"]' in tools.call("memory_read", {"names": "tea"})["error"]
+    assert tools.call("memory_search", {"query": ""})["nothing"] == "the question is empty"  # once for both fields
+
+
 def test_everything_written_is_a_step_with_who_and_what(tools: MemoryTools) -> None:
     tools.memory_write("Winch", "Red.")
     tools.memory_write("Winch", "Blue.", name="winch")
