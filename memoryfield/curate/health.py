@@ -42,7 +42,7 @@ SECTIONS: dict[str, str] = {
     "stale": "stale pages",
     "untitled": "pages without title or summary",
 }
-_LIKELY = 0.75  # from here on a family is called likely; a merge is proposed unasked further up
+_LIKELY, _VERY_LIKELY = 0.75, 0.9  # from here on a family is called so
 _SHOWN = 5  # items of a section in a view of the whole field
 _CONFLICT_COPY = "sync conflict copy"  # the reason for which a snapshot skips them
 
@@ -255,12 +255,13 @@ def _conflict_copies(source: PageSource, findings: Sequence[Finding]) -> Iterato
 
 
 def _near(families: Iterable[Family]) -> Iterator[HealthItem]:
-    certain = [family for family in families if not family.doubtful]
-    for family in sorted(certain, key=lambda family: (-round(family.probability, 9), family.members)):
-        seems = "very likely say" if family.automatic else "likely say" if family.probability >= _LIKELY else "may say"
+    worth = [family for family in families if not family.doubtful]
+    for family in sorted(worth, key=lambda family: (-round(family.probability, 9), family.members)):
+        certain = family.automatic and family.probability >= _VERY_LIKELY
+        seems = "very likely say" if certain else "likely say" if family.probability >= _LIKELY else "may say"
         message = f"{len(family)} pages {seems} the same ({family.probability:.0%}): {family.why}"
         unsure = "read them side by side: merge them, or answer that they differ"
-        remedy = "look at the merge that is proposed: it loses no sentence" if family.automatic else unsure
+        remedy = "look at the merge that is proposed: it loses no sentence" if certain else unsure
         yield HealthItem("near-duplicates", tuple(family), None, message, remedy)
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from memoryfield.curate.families import Families, families
-from memoryfield.curate.health import SECTIONS, Health, health
+from memoryfield.curate.family import Family
+from memoryfield.curate.health import SECTIONS, Health, _near, health
 from memoryfield.curate.reviews import Reviews
 from memoryfield.errors import QueryError
 from memoryfield.format.pages import PageDirectory
@@ -136,3 +137,18 @@ def test_unknown_sections_and_ages_are_refused(tmp_path: Path) -> None:
         health(source).section("duplicates")
     with pytest.raises(QueryError, match="days"):
         health(source, days=-1)
+
+
+@pytest.mark.parametrize(
+    ("probability", "said", "to_do"),
+    [
+        (0.97, "very likely say", "look at the merge"),
+        (0.83, "likely say", "read them side by side"),
+        (0.6, "may say", "read them side by side"),
+    ],
+)
+def test_near_duplicates_are_worded_by_how_likely_they_are(probability: float, said: str, to_do: str) -> None:
+    family = Family(("a", "b"), ("A", "B"), "a", 0.8, probability, ())
+    (item,) = _near([family])
+    assert item.message.startswith(f"2 pages {said} the same ({probability:.0%})") and to_do in item.remedy
+    assert "merge them" not in item.remedy.split(":")[0]
