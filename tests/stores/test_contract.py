@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +32,7 @@ FILES = {
     "latin.md": b"caf\xe9\n",
     "empty.md": b"",
 }
-PLACES = ("directory", "archive", "bucket", "our server", "archive server", "git", "fsspec")
+PLACES = ("directory", "archive", "bucket", "moto", "our server", "archive server", "git", "fsspec")
 
 
 @pytest.fixture
@@ -35,6 +42,39 @@ def home(tmp_path: Path) -> Path:
     for name, raw in FILES.items():
         (place / name).write_bytes(raw)
     return place
+
+
+@contextmanager
+def moto() -> Iterator[str]:
+    """Run moto's server, an S3 written by others, with an empty bucket ``notes``; skip where it is not installed."""
+    program = os.environ.get("MEMORYFIELD_MOTO_SERVER") or shutil.which("moto_server")
+    if program is None:
+        pytest.skip("moto_server is not on PATH (pip install 'moto[server]') nor named in MEMORYFIELD_MOTO_SERVER")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [program, "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + 60
+            while time.monotonic() < until:
+                assert process.poll() is None, "moto_server ended"
+                try:
+                    _put(f"http://127.0.0.1:{port}/notes", b"")
+                except OSError:
+                    time.sleep(0.1)
+                else:
+                    break
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def _put(address: str, body: bytes) -> None:
+    request = urllib.request.Request(address, data=body or None, method="PUT")
+    request.add_header("Content-Type", "text/markdown")
+    request.add_header("Content-Length", str(len(body)))
+    urllib.request.urlopen(request, timeout=20).close()
 
 
 @pytest.fixture(params=PLACES)
@@ -51,6 +91,13 @@ def source(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterat
         bucket = request.getfixturevalue("bucket")
         bucket.objects.update({f"fields/memory/{name}": raw for name, raw in FILES.items()})
         yield open_source("s3://notes/fields/memory", **bucket.options())
+    elif kind == "moto":
+        pytest.importorskip("obstore")
+        with moto() as endpoint:
+            for name, raw in FILES.items():
+                _put(f"{endpoint}/notes/fields/memory/{name}", raw)
+            keys = {"region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
+            yield open_source("s3://notes/fields/memory", endpoint=endpoint, **keys)
     elif kind.endswith("server"):
         with request.getfixturevalue("serving").running(
             {"memory": mf.open_field(home)}, Policy(writes=True, per_second=10_000)
