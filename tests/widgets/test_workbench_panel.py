@@ -151,6 +151,7 @@ def test_the_saved_notebook_has_a_picture_and_tables_without_scripts(bench: Work
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
+@pytest.mark.slow
 def test_the_stored_state_is_below_200_kb_at_1000_pages_with_every_tab_open(tmp_path: Path, hear: Hear) -> None:
     words = random.Random(3)
     for number in range(1000):
@@ -159,6 +160,7 @@ def test_the_stored_state_is_below_200_kb_at_1000_pages_with_every_tab_open(tmp_
         text = f"---\ntitle: A page on {said[:30]}\nsummary: It is about {said[:90]}.\n---\n{said}. {said}.\n"
         (tmp_path / f"a-page-with-the-number-{number:04}.md").write_text(text)
     bench = Workbench(mf.open_field(tmp_path, model="hashing-1024"))
+    bench.map.lay_out("pca")
     bench.ask("winchery and breadlike")
     bench.state.open("a-page-with-the-number-0007")
     bench.state.selected = bench.field.names()[:300]
