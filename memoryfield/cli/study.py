@@ -244,7 +244,7 @@ def _say_choice(field: Any) -> None:
     """Say which model ``auto`` took and why."""
     because = getattr(field.embedder(), "chosen_because", None)
     if because:
-        note(f"model {field.embedder().model_code}: {because.split(';')[0]}")  # the rest: memoryfield models
+        note(f"model auto: {because.split(';')[0]}")  # the rest: memoryfield models
 
 
 def _demo(options: argparse.Namespace) -> int:

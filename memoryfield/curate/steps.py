@@ -95,7 +95,9 @@ class Step:
         ]
         notes = [self.note] if self.note else []
         columns = ("page", "what", "before", "after", "found")
-        return Table(heading, columns, rows[:_SHOWN], notes, more=max(len(rows) - _SHOWN, 0))
+        width = len(columns) if any(row[-1] for row in rows) else -1  # mostly nothing was found
+        shown = [row[:width] for row in rows[:_SHOWN]]
+        return Table(heading, columns[:width], shown, notes, more=max(len(rows) - _SHOWN, 0))
 
     def said(self) -> str:
         """Return the verb, with the number of the step that was undone or redone."""
@@ -170,10 +172,10 @@ class Steps(Sequence[Step]):
         of = f" of {self.page}" if self.page else ""
         count = f"{len(self)} {'step' if len(self) == 1 else 'steps'}"
         in_git = any(step.committed is not None for step in self)
-        columns = ["step", "time (UTC)", "verb", "pages", "state", "note"] + (["git"] if in_git else [])
+        columns = ["step", "time (UTC)", "who", "verb", "pages", "state", "note"] + (["git"] if in_git else [])
         rows = []
         for step in self.steps[:_SHOWN]:
-            row = [step.id, _moment(step.time), step.said(), _few(step.pages), step.state, _remark(step)]
+            row = [step.id, _moment(step.time), step.who, step.said(), _few(step.pages), step.state, _remark(step)]
             rows.append([*row, _GIT[step.committed]] if in_git else row)
         return Table(
             f"History{of}: {count}",

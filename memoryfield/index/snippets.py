@@ -31,6 +31,14 @@ _OVERLAP = 24  # characters, where a piece does not end at a blank; a word cut i
 _INSERT = "INSERT INTO words (rowid, body) VALUES (?, ?)"  # all pieces into one column: which one makes no difference
 # The piece with most of the words, the rarest counting most; among the pieces from a number on.
 _BEST = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rank, rowid LIMIT 1"
+# Words that stand in nearly every English text, and so show nothing; they are marked where nothing else was asked for.
+_PLAIN_WORDS = frozenset(
+    query_terms(
+        "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into "
+        "is it its me my not of on or our she should so than that the their them then there these they this those to "
+        "up us was we were what when where which who why will with would you your"
+    )
+)
 OPEN, CLOSE = "\x02", "\x03"  # around matches; folded text has no control characters
 
 
@@ -55,9 +63,10 @@ def page_snippets(query: str, pages: Sequence[Page]) -> dict[str, Snippet]:
     """Return for each page the piece that holds most of the words of *query*, by page name.
 
     It is taken from the body if that holds any, else from summary, other frontmatter or title. A page with none of the
-    words gives its summary.
+    words gives its summary. Words such as *the* and *of* are left out, unless the question has no others.
     """
-    terms = query_terms(query)
+    asked = query_terms(query)
+    terms = [term for term in asked if term not in _PLAIN_WORDS] or asked
     if not terms or not pages:
         return {page.name: plain_snippet(page) for page in pages}
     found: dict[str, Snippet] = {}

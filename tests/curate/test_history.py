@@ -205,7 +205,8 @@ def test_a_step_says_that_another_program_was_there(field: PageDirectory, histor
     assert steps[0].changes[0].strayed == 1
     assert steps[1].changes[0].strayed is None
     assert "changed by another program" in repr(steps)
-    assert "since step 1" in repr(steps[0])
+    assert "since step 1" in repr(steps[0]) and "  found" in repr(steps[0])
+    assert "found" not in repr(steps[1])  # nothing was, so no empty column
     history.undo()
     assert field.read("yard").raw == b"theirs"  # what was found is what comes back
 
@@ -319,7 +320,7 @@ def test_the_values_show_themselves(field: PageDirectory, history: History) -> N
         assert "<b>" not in value._repr_html_()
         json.dumps(value.to_dict())
     assert "History: 2 steps" in repr(steps)
-    assert "undo of step 1" in repr(steps)
+    assert "  curator  undo of step 1" in repr(steps)  # and by whom
     assert "page-0, page-1, page-10 and 27 more" in repr(steps)
     assert "... and 10 more" in repr(steps[0])
     frame = steps.to_frame()

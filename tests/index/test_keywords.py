@@ -203,6 +203,13 @@ def test_snippet_from_elsewhere_than_the_body(notes: PageDirectory) -> None:
     assert snippet_of(index, notes, "page", "?") == ("About mooring", [])
 
 
+def test_words_that_every_text_holds_are_marked_only_where_nothing_else_was_asked(notes: PageDirectory) -> None:
+    index = save(notes, page="---\ntitle: t\nsummary: s\n---\nThe one on the hoist, and the other is off.\n")
+    assert snippet_of(index, notes, "page", "is the hoist on?")[1] == ["hoist"]  # not "one" either, by its stem "on"
+    assert snippet_of(index, notes, "page", "what is the")[1] == ["The", "the", "the", "is"]
+    assert snippet_of(index, notes, "page", "the anchor") == ("s", [])
+
+
 def test_snippet_is_of_the_page_as_it_is_now(notes: PageDirectory) -> None:
     index = save(notes, page="the old needle\n")
     (notes.path / "page.md").write_text("a newer text\n")

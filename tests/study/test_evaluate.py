@@ -409,6 +409,7 @@ def test_probes_without_gold_count_nowhere(tmp_path: Path) -> None:
     found = field.evaluate([Probe("a", "winch", ["one"]), Probe("b", "bread")], ["keyword"], timed=0, progress=False)
     assert found.estimate("recall@1", "keyword").n == 1 and "1 probe without gold pages" in " ".join(found.notes)
     assert np.isnan(found.values("mrr", "keyword")).tolist() == [False, True]
+    assert "1 probe with gold pages, 2 pages" in repr(found)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
 from memoryfield.study.evaluation import metrics
 from memoryfield.study.evaluation.intervals import NOTHING, Estimate, Resamples, resamples_of
@@ -341,8 +341,8 @@ class Evaluation:
     def tables(self) -> list[Table]:
         """Return what ``repr`` shows: the figures of retrieval, families, gate and latency that there are."""
         about = self.about
-        counted = sum(probe.counts for probe in self.probes)
-        heading = f"{about['field']}: {counted} probes with gold pages, {about['pages']:,} pages"
+        gold = sum(probe.counts for probe in self.probes)
+        heading = f"{about['field']}: {counted(gold, 'probe')} with gold pages, {counted(about['pages'], 'page')}"
         retrieval = self._figures(heading, [f"recall@{k}" for k in self.ks] + ["mrr", f"ndcg@{NDCG_AT}"])
         found = [retrieval]
         if self.has_families:
