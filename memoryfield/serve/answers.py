@@ -108,6 +108,7 @@ class FieldAnswers:
     def __init__(self, field: MemoryField, largest_body: int) -> None:
         self.field = field
         self._together = Together(field)
+        self._source = field.search_target("keyword").source
         self._glimpses = Glimpses(field)
         self.largest_body = largest_body
         self._writing = threading.Lock()
@@ -146,9 +147,10 @@ class FieldAnswers:
             writes: Whether this server takes changes, which is told.
             matches: ``If-None-Match``; 304 where the client has this listing.
         """
+        entries = self._source.snapshot().entries
         rows = [
-            {"filename": p.filename, "tag": f'"{p.sha256}"', "size": p.size, "modified_ns": _nanoseconds(p)}
-            for p in self.field.pages()
+            {"filename": name, "tag": f'"{e.sha256.hex()}"', "size": e.size, "modified_ns": _whole_seconds(e.mtime_ns)}
+            for name, e in entries.items()
         ]
         told = {"pages": rows, "writes": writes and not self.field.read_only, "together": MOST_TOGETHER}
         return _unless(_tagged(as_json(told)), matches)
@@ -165,11 +167,15 @@ class FieldAnswers:
             if size > _LARGEST_PART:
                 left.append(filename)
                 continue
-            page = self._there(filename) if is_page_filename(filename) else None
+            try:
+                page = self._source.read(filename) if is_page_filename(filename) else None
+            except PageNotFound:
+                continue
             if page is not None:
                 size += page.size
                 text = base64.b64encode(page.raw).decode("ascii")
-                told = {"filename": page.filename, "tag": f'"{page.sha256}"', "modified_ns": _nanoseconds(page)}
+                moment = 0 if page.modified is None else int(page.modified.timestamp()) * 1_000_000_000
+                told = {"filename": page.filename, "tag": f'"{page.sha256}"', "modified_ns": moment}
                 rows.append({**told, "base64": text})
         return as_json({"pages": rows, "left": left})
 
@@ -333,8 +339,8 @@ def _names(header: str, tag: str) -> bool:
     return "*" in given or tag in given
 
 
-def _nanoseconds(page: Page) -> int:
-    return 0 if page.modified is None else int(page.modified.timestamp()) * 1_000_000_000
+def _whole_seconds(nanoseconds: int) -> int:
+    return nanoseconds // 1_000_000_000 * 1_000_000_000
 
 
 def _tagged(reply: Reply) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import zipfile
@@ -180,3 +181,18 @@ def test_a_page_written_before_a_question_is_found_by_it(server: Any) -> None:
         assert server.ask("PUT", f"/news-{number}.md", f"Unusual word zyzzyva{number}.\n".encode()).status == 201
         answer = json.loads(server.get(f"/search?q=zyzzyva{number}&retriever=keyword").body)
         assert answer["results"][0]["filename"] == f"news-{number}.md"
+
+
+def test_several_pages_in_one_answer(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(server.get("/pages.json?names=tea.md,gone.md,dock.md,tea.md").body)
+    assert [row["filename"] for row in told["pages"]] == ["tea.md", "dock.md"] and told["left"] == []
+    for row in told["pages"]:
+        page = server.field.read(row["filename"])
+        assert base64.b64decode(row["base64"]) == page.raw and row["tag"] == f'"{page.sha256}"'
+    listed = json.loads(server.get("/listing.json").body)
+    times = {row["filename"]: row["modified_ns"] for row in listed["pages"]}
+    assert {row["filename"]: row["modified_ns"] for row in told["pages"]} == times and listed["together"] == 64
+    assert server.get(f"/pages.json?names={','.join(['tea.md'] * 65)}").status == 400
+    monkeypatch.setattr("memoryfield.serve.answers._LARGEST_PART", 10)
+    told = json.loads(server.get("/pages.json?names=tea.md,dock.md").body)
+    assert [row["filename"] for row in told["pages"]] == ["tea.md"] and told["left"] == ["dock.md"]
