@@ -6,12 +6,15 @@ A question is only ranked by a look that began after it arrived, so that each se
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 from memoryfield.field import MemoryField
 from memoryfield.format.snapshot import Snapshot
 
 Ranked = list[tuple[str, float]]
+
+_GATHERING = 0.003  # seconds; under load those who were just answered ask again meanwhile, and share the next look
 
 
 @dataclass(eq=False)
@@ -58,6 +61,8 @@ class Together:
         if not leads:
             mine.woken.wait()
         if not mine.is_done:  # first of those that wait, and nobody works
+            if not leads:
+                time.sleep(_GATHERING)
             with self._lock:
                 batch, self._waiting = self._waiting, []
             try:
