@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath
 from typing import Any
@@ -236,6 +237,14 @@ def _garbled(raw: bytes, name: str) -> tuple[Unread, ...]:
     return ()
 
 
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+    """Return the bytes of a member; each way of packing has damage of its own kind, LZMA's of no common one."""
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise RuntimeError(f"{info.filename!r} is packed in a way that exports do not use; pack it again")
+    with archive.open(info) as handle:
+        return handle.read(most)
+
+
 def _from_zip(path: Path) -> list[tuple[str, bytes]]:
     """Return the files of an export that are read, unpacked."""
     found: list[tuple[str, bytes]] = []
@@ -250,12 +259,11 @@ def _from_zip(path: Path) -> list[tuple[str, bytes]]:
                 total += size
                 if total > LARGEST_FILE or size / packed > _LARGEST_RATIO or len(found) >= _MOST_IN_EXPORT:
                     raise ArchiveError(f"{name} in {path.name} would be {size:,} bytes from {packed:,}: refused")
-                with archive.open(info) as handle:
-                    raw = handle.read(size + 1)
+                raw = _unpacked(archive, info, size + 1)
                 if len(raw) > size:
                     raise ArchiveError(f"{name} in {path.name} is larger than the archive says: refused")
                 found.append((name, raw))
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, ValueError, EOFError) as error:
         raise ArchiveError(f"{path.name} cannot be read as an archive: {error}") from error
     if not found:
         raise QueryError(

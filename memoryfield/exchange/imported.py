@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from memoryfield.errors import NewerSchema
+from memoryfield.errors import FieldError, NewerSchema
 from memoryfield.format.page import Page
 from memoryfield.format.targets import write_target
 from memoryfield.places import field_key, private_directory, state_directory
@@ -54,20 +55,21 @@ def load_made(field: Path) -> dict[str, Made]:
     """
     path = _path(field)
     try:
-        if path.stat().st_size > _LARGEST:
+        status = path.stat()
+        if status.st_size > _LARGEST or not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
             return {}
         held = json.loads(path.read_text(encoding="utf-8"))
         version, pieces = held["schema_version"], held["pieces"]
         if version > SCHEMA_VERSION:
             raise NewerSchema(f"{path} has schema version {version}, this library knows {SCHEMA_VERSION}: update it")
         return {str(label): Made(**{key: str(value) for key, value in made.items()}) for label, made in pieces.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}  # missing or damaged: pages are recognised by what they say
 
 
 def store_made(field: Path, made: Mapping[str, Made]) -> None:
     """Add to what is known of a field; a disk that cannot be written costs the next import its memory, no more."""
-    with suppress(OSError):
+    with suppress(OSError, FieldError):
         path = _path(field)
         private_directory(path.parent)
         pieces = {label: asdict(piece) for label, piece in {**load_made(field), **made}.items()}
@@ -75,7 +77,12 @@ def store_made(field: Path, made: Mapping[str, Made]) -> None:
         write_target(path, text.encode("utf-8", "surrogatepass"))
 
 
-def page_of(made: Made | None, present: Mapping[str, Page], by_uuid: Mapping[str, Page]) -> Page | None:
+def page_of(
+    made: Made | None,
+    present: Mapping[str, Page],
+    by_uuid: Mapping[str, Page],
+    by_written: Callable[[], Mapping[str, Page]],
+) -> Page | None:
     """Return the page that an import made, where it is still there under its uuid, its name or another name."""
     if made is None:
         return None
@@ -84,7 +91,7 @@ def page_of(made: Made | None, present: Mapping[str, Page], by_uuid: Mapping[str
     page = present.get(made.page)
     if page is not None and (not made.uuid or not page.uuid):
         return page
-    return next((page for page in present.values() if written_digest(page) == made.written), None)
+    return by_written().get(made.written)
 
 
 def uuid_of(label: str) -> str:

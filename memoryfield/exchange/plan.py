@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,23 +186,31 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
     items: list[ImportItem] = []
     changes: list[Change] = []
     secrets: list[str] = []
-    seen: dict[str, tuple[str, str]] = {}
+    seen: set[str] = set()
+    told: dict[tuple[str, str], str] = {}
+    numbers: Counter[str] = Counter()
     kept: dict[str, Made] = {}
     place = origin_of(source)
+
+    @cache
+    def by_written() -> dict[str, Page]:
+        # made once, and only where a page is missed: one after the other would read the field again for each
+        return {written_digest(page): page for page in reversed(present.values())}
+
     for part in reading.parts:
         # an id that is the same everywhere tells a piece also in a later export of another name and place
         lasting = _LASTING.match(part.key) is not None
         label = first = f"{reading.kind}:{part.key}" if lasting else f"{reading.kind}:{reading.label}/{part.key}"
-        number = 1
-        while label in seen and seen[label][1] != part.sha256:  # one id, another text: a piece of its own
-            number += 1
-            label = f"{first} ({number})"
-        if label in seen:
-            items.append(ImportItem(seen[label][0], "unchanged", part.where, ("the source has it twice",)))
+        if (first, part.sha256) in told:
+            items.append(ImportItem(told[first, part.sha256], "unchanged", part.where, ("the source has it twice",)))
             continue
+        numbers[first] += 1
+        while label in seen:  # one id, another text: a piece of its own
+            label = f"{first} ({numbers[first]})"
+            numbers[first] += label in seen
         origin = "" if lasting else place
         made = known.get(label)
-        own = page_of(made, present, by_uuid)
+        own = page_of(made, present, by_uuid, by_written)
         page: Page | None
         try:
             if own is None:
@@ -211,7 +220,8 @@ def plan_reading(reading: Reading, source: Path, goal: Path, directory: PageDire
         except MemoryfieldError as error:
             name = own.name if own is not None else (part.name or part.title)
             item, change, page = ImportItem(name, "conflict", part.where, (str(error),)), None, None
-        seen[label] = (item.name, part.sha256)
+        seen.add(label)
+        told[first, part.sha256] = item.name
         taken.add(item.name.lower())
         items.append(item)
         if change is not None and page is not None:

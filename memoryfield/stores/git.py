@@ -6,6 +6,7 @@ Read only. The repository's settings, hooks and filters are not used: what is re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from memoryfield.display import Table, counted
-from memoryfield.errors import FieldNotFound, PageNotFound, QueryError, ReadOnlyField, StoreRefused
+from memoryfield.errors import (
+    FieldNotFound,
+    MemoryfieldError,
+    PageNotFound,
+    QueryError,
+    ReadOnlyField,
+    StoreRefused,
+)
+from memoryfield.format.dates import clamped_ns
 from memoryfield.format.names import PAGE_SUFFIX, page_name
 from memoryfield.format.page import Page
 from memoryfield.format.snapshot import LARGEST_PAGE
@@ -105,29 +114,26 @@ class GitStore:
         here = path.resolve()
         self._inside = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self._revision = revision
-        self._tree(self._commit())
+        with self._whole():
+            self._tree(self._commit())
 
     def __repr__(self) -> str:
         return f"<GitStore {self.place!r}>"
 
     def list(self) -> Listing:
         """Return the files of the commit."""
-        commit = self._commit()
-        return sorted_out(self._entries(commit), self.place, writes=False)
+        with self._whole():
+            return sorted_out(self._entries(self._commit()), self.place, writes=False)
 
     def read_many(self, wanted: Sequence[Listed]) -> Iterator[Fetched]:
         """Yield files as they were committed."""
-        commit = self._commit()
-        tree = self._tree(commit)
+        with self._whole():
+            commit = self._commit()
+            tree = self._tree(commit)
         for item in wanted:
-            blob = _entry(tree, item.filename)
-            if blob is None or blob.filemode not in _REGULAR:
-                yield Fetched(item.filename, None, "")
-                continue
-            largest = LARGEST_PAGE if item.filename.endswith(PAGE_SUFFIX) else (item.size or LARGEST_PAGE)
-            if self._size(blob) > largest:
-                raise StoreRefused(f"{item.filename} in {self.place} is larger than {largest:,} bytes")
-            yield Fetched(item.filename, blob.data, str(blob.id), commit.commit_time * 1_000_000_000)
+            with self._whole():
+                found = self._fetched(commit, tree, item)
+            yield found
 
     def write_if(self, filename: str, raw: bytes, tag: str | None) -> str:
         """Refuse: a commit never changes."""
@@ -151,7 +157,10 @@ class GitStore:
         Raises:
             PageNotFound: No commit has such a page.
         """
-        filename = page_name(name) + PAGE_SUFFIX
+        with self._whole():
+            return self._versions(name, page_name(name) + PAGE_SUFFIX, limit)
+
+    def _versions(self, name: str, filename: str, limit: int | None) -> PageVersions:
         found: list[PageVersion] = []
         commit: Any = self._commit()
         for _ in range(_MOST_COMMITS):
@@ -168,6 +177,30 @@ class GitStore:
         if not found:
             raise PageNotFound(f"no commit before {self._revision} has {filename} in {self.place}")
         return PageVersions(found)
+
+    def _fetched(self, commit: Any, tree: Any, item: Listed) -> Fetched:
+        blob = _entry(tree, item.filename)
+        if blob is None or blob.filemode not in _REGULAR:
+            return Fetched(item.filename, None, "")
+        largest = LARGEST_PAGE if item.filename.endswith(PAGE_SUFFIX) else (item.size or LARGEST_PAGE)
+        if self._size(blob) > largest:
+            raise StoreRefused(f"{item.filename} in {self.place} is larger than {largest:,} bytes")
+        return Fetched(item.filename, blob.data, str(blob.id), clamped_ns(commit.commit_time * 1_000_000_000))
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Say of an object that is missing or damaged what it means; a repository of a stranger may hold anything."""
+        import pygit2
+
+        try:
+            yield
+        except MemoryfieldError:
+            raise
+        except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+            raise StoreRefused(
+                f"{self.place}: an object of the repository is missing or damaged ({error}); "
+                "git fsck says which, and a whole clone has it"
+            ) from None
 
     def _commit(self) -> pygit2.Commit:
         import pygit2
@@ -196,7 +229,7 @@ class GitStore:
         return blob if blob is not None and blob.filemode in _REGULAR and self._size(blob) <= LARGEST_PAGE else None
 
     def _entries(self, commit: pygit2.Commit) -> Iterator[Listed]:
-        moment = commit.commit_time * 1_000_000_000
+        moment = clamped_ns(commit.commit_time * 1_000_000_000)
         for item in self._tree(commit):
             name = item.name if item.name is not None else "?"
             if item.filemode not in _REGULAR:  # directories, links, other repositories
@@ -211,10 +244,8 @@ class GitStore:
 
 
 def _entry(tree: Any, name: str) -> Any:
-    try:
-        return tree[name]
-    except KeyError:
-        return None
+    # one that is named and cannot be read is another matter; a tree has no get()
+    return tree[name] if name in tree else None  # noqa: SIM401
 
 
 def page_versions(address: str, name: str, limit: int | None = None) -> PageVersions:
@@ -241,7 +272,16 @@ def _parts(text: str) -> tuple[Path, str]:
 
 
 def _version(commit: Any, name: str, blob: Any) -> PageVersion:
-    when = datetime.fromtimestamp(commit.commit_time, UTC)
-    message = commit.message.strip().splitlines()
+    # a commit says its time and its encoding itself: the year may be the three millionth, the encoding unknown
+    when = datetime.fromtimestamp(clamped_ns(commit.commit_time * 1_000_000_000) // 1_000_000_000, UTC)
+    message = _text(commit, "message", commit.raw_message).strip().splitlines()
     page = None if blob is None else Page(name.removesuffix(PAGE_SUFFIX), blob.data, when)
-    return PageVersion(str(commit.id), when, commit.author.name, message[0][:200] if message else "", page)
+    author = _text(commit.author, "name", commit.author.raw_name)
+    return PageVersion(str(commit.id), when, author, message[0][:200] if message else "", page)
+
+
+def _text(of: Any, name: str, raw: bytes) -> str:
+    try:
+        return str(getattr(of, name))
+    except (LookupError, ValueError):
+        return raw.decode("utf-8", errors="replace")

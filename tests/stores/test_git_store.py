@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memoryfield as mf
-from memoryfield.errors import FieldNotFound, PageNotFound, QueryError, ReadOnlyField
+from memoryfield.errors import FieldNotFound, PageNotFound, QueryError, ReadOnlyField, StoreRefused
 from memoryfield.stores.git import GitStore, page_versions
 from memoryfield.stores.opening import open_store
 
@@ -115,3 +115,40 @@ def test_a_page_that_is_too_large_is_left_out(tmp_path: Path) -> None:
     assert [(s.filename, s.reason) for s in field._source.snapshot().skipped] == [("large.md", "larger than 16 MiB")]
     with pytest.raises(PageNotFound):
         page_versions(field.place, "large")
+
+
+@pytest.mark.parametrize("at", ["99999999999999", "9223372036854775807", "-99999999999999"])
+@pytest.mark.parametrize("encoding", ["", "encoding foo\n", "encoding hex\n"])
+def test_a_commit_of_any_time_and_encoding_is_read(repository: Repository, at: str, encoding: str) -> None:
+    tree = repository.git.revparse_single("HEAD").peel(pygit2.Tree).id
+    head = repository.git.head.target
+    text = f"tree {tree}\nparent {head}\nauthor A\xe9 <a@b> {at} +0000\ncommitter C <c@d> {at} +0000\n{encoding}\nm\xff"
+    made = repository.git.odb.write(pygit2.GIT_OBJECT_COMMIT, text.encode("latin-1"))
+    field = mf.open_field(f"git+file://{repository.path / 'notes'}@{made}")
+    assert field["coal"].raw == b"hard\n" and field["coal"].modified is not None
+    again = repository.git.odb.write(
+        pygit2.GIT_OBJECT_COMMIT, text.replace(str(tree), _other_tree(repository), 1).encode("latin-1")
+    )
+    versions = page_versions(f"git+file://{repository.path / 'notes'}@{again}", "coal")
+    assert len(versions) == 2 and versions[0].message.startswith("m") and "A" in versions[0].who
+
+
+def _other_tree(repository: Repository) -> str:
+    blob = repository.git.create_blob(b"soft\n")
+    index = pygit2.Index()
+    index.add(pygit2.IndexEntry("notes/coal.md", blob, pygit2.GIT_FILEMODE_BLOB))
+    return str(index.write_tree(repository.git))
+
+
+@pytest.mark.parametrize("kind", ["tree", "blob", "commit"])
+def test_a_repository_that_lacks_an_object_says_so(repository: Repository, kind: str) -> None:
+    tip = repository.git.revparse_single("HEAD")
+    tree = tip.tree["notes"]
+    gone = str({"tree": tree.id, "blob": tree["coal.md"].id, "commit": tip.parents[0].id}[kind])
+    (repository.path / ".git" / "objects" / gone[:2] / gone[2:]).unlink()
+    place = f"git+file://{repository.path / 'notes'}"
+    with pytest.raises(StoreRefused, match="missing or damaged"):
+        page_versions(place, "coal")
+    if kind != "commit":
+        with pytest.raises(StoreRefused, match="missing or damaged"):
+            mf.open_field(place)["coal"]
