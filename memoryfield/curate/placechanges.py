@@ -53,7 +53,8 @@ class PageDifference:
     @property
     def lines(self) -> tuple[int, int]:
         """How many lines came and went."""
-        signs = Counter(line[:1] for line in self.diff().splitlines() if not line.startswith(("---", "+++")))
+        _, _, changed = self.diff().partition("\n@@")  # what is above names the page, with the same signs
+        signs = Counter(line[:1] for line in changed.split("\n"))
         return signs["+"], signs["-"]
 
     def diff(self) -> str:

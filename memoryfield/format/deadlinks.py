@@ -28,6 +28,7 @@ _ENDINGS = (
 )
 _FILES = frozenset(_ENDINGS.split())
 _MOST_OF_ONE_PAGE = 20
+_LOOKED_BACK = 2000  # bytes before a target; looking at all of them would take hours where a page is made for it
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _dead(raw: bytes, link: Link, held: Collection[str]) -> tuple[str, str] | No
     if link.page is not None:
         filename = link.page + PAGE_SUFFIX
         return None if filename in held else (f"links to {filename}, which is not there", "write that page or unlink")
-    before = raw[: link.span[0]].rstrip(b" \t")
+    before = raw[max(0, link.span[0] - _LOOKED_BACK) : link.span[0]].rstrip(b" \t")
     wiki = before.endswith(b"[[")
     target = link.target if wiki else unquote(re.split(r"[#?]", link.target, maxsplit=1)[0])
     target = target.strip().removeprefix("./")
@@ -102,7 +103,7 @@ def _dead(raw: bytes, link: Link, held: Collection[str]) -> tuple[str, str] | No
 
 def _is_image(raw: bytes, start: int) -> bool:
     """Whether the target that begins at *start* is that of ``![text](target)``."""
-    line = raw[raw.rfind(b"\n", 0, start) + 1 : start]
+    line = raw[max(0, start - _LOOKED_BACK) : start].rpartition(b"\n")[2]
     return re.search(rb"!\[[^\[\]]*\]\([ \t]*<?\Z", line) is not None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from memoryfield.curate.health import health
 from memoryfield.format.deadlinks import dead_links, held_names
 from memoryfield.format.directory import PageDirectory
+from memoryfield.format.links import links
 from memoryfield.format.page import Page
 from memoryfield.format.validate import validate
 
@@ -70,3 +73,15 @@ def test_validate_and_health_say_the_same(field: PageDirectory) -> None:
     said = [finding.message for finding in validate(field).by_file("tide.md")]
     items = [item.message for item in health(field).section("broken-links")]
     assert len(items) == 3 and said == sorted(items)
+
+
+def test_a_line_of_very_many_links_takes_no_longer_than_reading_them() -> None:
+    page = Page("tide", b"".join(b"[a](b%d) " % number for number in range(30_000)))
+
+    def seconds(work: Callable[[], object]) -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    reading = min(seconds(lambda: list(links(page.raw))) for _ in range(2))
+    assert seconds(lambda: list(dead_links(page, frozenset()))) < 6 * reading  # it was 15 and grew with the page

@@ -150,3 +150,11 @@ def test_the_verb(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "-white\n+black" in capsys.readouterr().out
     assert main(["changed", str(home), str(home), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["pages"] == []
+
+
+def test_every_line_of_a_page_is_counted_also_those_that_look_like_the_head_of_a_diff(tmp_path: Path) -> None:
+    text = b"---\ntitle: Tea\n---\n++ more\n"
+    full, empty = write(tmp_path / "full", {"tea.md": text}), write(tmp_path / "empty", {})
+    (gone,) = mf.open_field(empty).changes_since(full)
+    (came,) = mf.open_field(full).changes_since(empty)
+    assert gone.lines == (0, 4) and came.lines == (4, 0)
