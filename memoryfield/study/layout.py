@@ -195,18 +195,29 @@ def _pca(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     parts = min(2, *rows.shape)
     # eigenvectors of the smaller of two matrices of products: several times as fast as decomposing the rows
     if count > rows.shape[1]:
-        _, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+        _, vectors = _eigenvectors((centred.T @ centred).astype(np.float64))
         axes = vectors.T[::-1][:parts]
         places = centred @ axes.T
     else:
         exact = centred.astype(np.float64)
-        values, vectors = np.linalg.eigh(exact @ exact.T)
+        values, vectors = _eigenvectors(exact @ exact.T)
         places = vectors[:, ::-1][:, :parts] * np.sqrt(np.maximum(values[::-1][:parts], 0.0))
         axes = places.T @ exact
     # the sign of a component is arbitrary: its largest loading is made positive
     signs = np.sign(axes[np.arange(parts), np.abs(axes).argmax(axis=1)])
     xy[:, :parts] = places * np.where(signs == 0, 1, signs)
     return xy
+
+
+def _eigenvectors(products: NDArray[np.float64]) -> Any:
+    """Return eigenvalues and eigenvectors, ascending.
+
+    With one thread: on a busy machine several wait for each other, which took sixteen times as long.
+    """
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1, "blas"):
+        return np.linalg.eigh(products)
 
 
 def nearest_neighbors(rows: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
