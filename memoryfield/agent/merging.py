@@ -25,14 +25,11 @@ from typing import TYPE_CHECKING
 from memoryfield.errors import MemoryfieldError, ModelError, QueryError
 from memoryfield.field import MemoryField
 from memoryfield.index.words import query_terms
-from memoryfield.retrieve.gate import Gate, thrown_together
-from memoryfield.retrieve.hybrid import question_weight
-from memoryfield.retrieve.knownitems import KnownItem, known_items
-from memoryfield.retrieve.weights import learned_weight
 
 if TYPE_CHECKING:
     from memoryfield.index.embedders import Embedder
     from memoryfield.index.vectors import VectorIndex
+    from memoryfield.retrieve.knownitems import KnownItem
     from memoryfield.retrieve.results import Hit, SearchResults
 
 _MOST_ITEMS = 32  # of each field, for the unrelated questions
@@ -146,6 +143,9 @@ def _chance(
     fields: Mapping[str, MemoryField], label: str, results: SearchResults, share: float, model: str | Embedder | None
 ) -> float:
     """Return how likely a field is to have an answer, between 0 and 1."""
+    from memoryfield.retrieve.hybrid import question_weight
+    from memoryfield.retrieve.weights import learned_weight
+
     if results.retriever == "keyword":
         return share
     weight = question_weight(learned_weight([fields[label].search_target(model=model)]).vector, share)
@@ -155,6 +155,8 @@ def _chance(
 
 def _yardstick(fields: Mapping[str, MemoryField], label: str, model: str | Embedder | None) -> _Yardstick:
     """Return the yardstick of a field; made anew where other fields stand beside it, or many pages came or went."""
+    from memoryfield.retrieve.gate import Gate
+
     index = fields[label].vector_index(model)
     beside, pages = tuple(sorted(str(field.path) for field in fields.values())), len(index.vectors())
     with _making:
@@ -170,6 +172,9 @@ def _yardstick(fields: Mapping[str, MemoryField], label: str, model: str | Embed
 
 def _unrelated(fields: Mapping[str, MemoryField]) -> list[str]:
     """Return questions that none of the fields answers: their words thrown together, and everyday ones."""
+    from memoryfield.retrieve.gate import thrown_together
+    from memoryfield.retrieve.knownitems import known_items
+
     items: list[KnownItem] = []
     for field in fields.values():
         source = field.search_target("keyword").source

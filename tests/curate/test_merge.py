@@ -353,7 +353,7 @@ def test_a_long_result_is_offered_as_two_pages(tmp_path: Path) -> None:
     }
     directory = _field(tmp_path / "f", parts)
     plan = _plan(directory, "a", "b")
-    assert plan.over_limit > 0 and "split() helps" in repr(plan)
+    assert plan.over_limit > 0 and "split the page" in repr(plan)
     two = plan.split()
     assert two.over_limit == 0 and two.account().complete and two.second is not None
     assert two.second.uuid not in {page.uuid for page in two.pages}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,20 +108,21 @@ def test_a_place_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [taken]
 
 
-def _answer_many(field: Path, first: int) -> None:
-    reviews = Reviews((), field)
-    for number in range(first, first + 10):
-        reviews.answer(_page(f"a-{number}"), _page(f"b-{number}"), same=True)
+ANSWERING = """
+import sys
+from memoryfield.curate.reviews import Reviews
+from memoryfield.format.page import Page
+reviews = Reviews((), sys.argv[1])
+for number in range(int(sys.argv[2]), int(sys.argv[2]) + 10):
+    reviews.answer(Page(f"a-{number}", b"One.\\n"), Page(f"b-{number}", b"Two.\\n"), same=True)
+"""
 
 
 def test_several_processes_lose_no_answer(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_answer_many, args=(tmp_path, start)) for start in (0, 10)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    command = [sys.executable, "-W", "error", "-c", ANSWERING, str(tmp_path)]
+    workers = [subprocess.Popen([*command, start], stderr=subprocess.PIPE, text=True) for start in ("0", "10")]
+    assert [worker.communicate(timeout=120)[1] for worker in workers] == ["", ""]
+    assert [worker.returncode for worker in workers] == [0, 0]
     held = json.loads(reviews_file(tmp_path).read_text())
     assert len(held["answers"]) == 20 and held["schema"] == 1
 

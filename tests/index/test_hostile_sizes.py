@@ -41,10 +41,10 @@ def test_marks_without_end_take_no_time_P10() -> None:
     assert time.perf_counter() - started < 5
 
 
-@pytest.mark.parametrize("text", ["[[a " * 250_000, "步" * 500_000])
+@pytest.mark.parametrize("text", ["[[oar " * 200_000, "步" * 500_000])
 def test_a_word_repeated_without_end_takes_no_time(text: str) -> None:
     started = time.perf_counter()
-    snippet = page_snippets("a 步", [Page("x", text.encode())])["x"]
+    snippet = page_snippets("oar 步", [Page("x", text.encode())])["x"]
     assert snippet.spans and len(snippet.text) < 300
     assert time.perf_counter() - started < 2.5  # all at once: 17 s
 
