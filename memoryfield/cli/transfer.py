@@ -16,9 +16,9 @@ def add_verbs(verbs: Any) -> None:
     verb = verbs.add(
         "push",
         _push,
-        "bring the pages of a field to another place; shows the plan, --apply does it",
+        "bring the pages of a field to another place; shows the plan, --yes does it",
         "memoryfield push notes/ s3://bucket/notes",
-        "memoryfield push notes/ s3://bucket/notes --apply",
+        "memoryfield push notes/ s3://bucket/notes --yes",
     )
     verb.add_argument("--create", action="store_true", help="make the directory PLACE when it is missing")
     add_on_secrets(verb)
@@ -26,9 +26,9 @@ def add_verbs(verbs: Any) -> None:
     verb = verbs.add(
         "pull",
         _pull,
-        "bring the pages of another place to a field; shows the plan, --apply does it",
+        "bring the pages of another place to a field; shows the plan, --yes does it",
         "memoryfield pull notes/ https://host/notes",
-        "memoryfield pull notes/ https://host/notes --apply --take tea",
+        "memoryfield pull notes/ https://host/notes --yes --take tea",
     )
     _add_arguments(verb)
     verb = verbs.add(
@@ -49,7 +49,8 @@ def add_verbs(verbs: Any) -> None:
 def _add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("field", help="directory of pages, or an address")
     verb.add_argument("place", help="directory, or an address such as s3://bucket/prefix or https://host/field")
-    verb.add_argument("--apply", action="store_true", help="do it")
+    verb.add_argument("--yes", dest="apply", action="store_true", help="do it")
+    verb.add_argument("--apply", action="store_true", help=argparse.SUPPRESS)  # its name in earlier versions
     verb.add_argument(
         "--take", nargs="+", default=[], metavar="NAME", help="conflicts in which the page that comes is right"
     )
@@ -77,7 +78,7 @@ def _carry(plan: Any, options: argparse.Namespace) -> int:
     done = plan.apply(options.take) if options.apply else plan
     show(done, options.json)
     if not options.apply and plan.changes:
-        note("nothing was written; --apply does it")
+        note("nothing was written; --yes does it")
     return NOTHING if done.conflicts else DONE
 
 

@@ -148,7 +148,7 @@ class TransferPlan:
         rows = [(move.act, move.name, move.reason) for move in self.moves[:_SHOWN]]
         notes = [f"{counted(self.same, 'page is', 'pages are')} the same"]
         if counts["conflict"]:
-            how = advice(python="apply(take=[NAME])", command="--apply --take NAME")
+            how = advice(python="apply(take=[NAME])", command="--yes --take NAME")
             notes.append(f"conflicts are left as they are in both places; {how} takes the source's page")
         return Table(
             heading, ("act", "page", "why"), rows, notes, widths={"why": 90}, more=max(0, len(self.moves) - 50)

@@ -1,4 +1,4 @@
-"""push and pull as typed: a plan first, --apply, conflicts in the exit code."""
+"""push and pull as typed: a plan first, --yes, conflicts in the exit code."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def test_push_and_pull(here: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["push", str(here), str(there), "--create"]) == 0
     shown = capsys.readouterr()
     assert "1 to add" in shown.out and "nothing was written" in shown.err and not list(there.glob("*.md"))
-    assert main(["push", str(here), str(there), "--apply"]) == 0
+    assert main(["push", str(here), str(there), "--yes"]) == 0
     assert (there / "tea.md").read_text() == "green\n"
     (there / "dock.md").write_text("deep\n")
     capsys.readouterr()
-    assert main(["pull", str(here), str(there), "--apply", "--json"]) == 0
+    assert main(["pull", str(here), str(there), "--yes", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [(row["name"], row["act"]) for row in told["pages"]] == [("dock", "add")] and told["same"] == 1
     assert (here / "dock.md").read_text() == "deep\n"
