@@ -13,6 +13,7 @@ from memoryfield.format.markdown import lines
 from memoryfield.format.page import Page
 
 _SHOWN = 20  # families with their members
+_MEDOID = "(the others are compared with this page)"
 _MEMBERS = 12  # of one family
 _SENTENCES = 3  # that one member alone says
 _WIDEST = 160  # characters of one of them
@@ -41,7 +42,7 @@ class FamilyView:
         said = {sentence_key(text) for text in sentences(pages[family.medoid])}
         order = sorted(family.members[:_MEMBERS], key=lambda name: (name != family.medoid, name))
         rows = [
-            (name, pages[name].title, "in the middle" if name == family.medoid else _differs(pages[name], said))
+            (name, pages[name].title, _MEDOID if name == family.medoid else _differs(pages[name], said))
             for name in order
         ]
         notes = [f"why: {family.why}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html.parser
 import json
 import shutil
@@ -296,6 +297,12 @@ def test_settings_that_make_no_sense(bread: Any, models: Any, options: dict[str,
 def test_a_model_twice_is_compared_once(bread: Any) -> None:
     found = _compare(bread, ["hashing-1024", "hashing-1024", load_model("hashing-1024")])
     assert found.labels == ("hashing-1024",) and any("compared already" in note for note in found.notes)
+
+
+def test_a_model_that_was_chosen_says_why_and_its_name_once(bread: Any) -> None:
+    chosen = copy.copy(load_model("hashing-1024"))
+    chosen.chosen_because = "hashing-1024 is ready"  # type: ignore[attr-defined]  # as "auto" notes it
+    assert "hashing-1024 is ready" in _compare(bread, [chosen]).notes
 
 
 def test_progress_is_told_space_by_space(bread: Any) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 import memoryfield as mf
 from memoryfield.cli import main
+from memoryfield.display import Table
 from memoryfield.errors import QueryError
+from memoryfield.study.report import make_report
 
 HOSTILE = "<script>alert(1)</script> & <img src=x onerror=alert(1)>"
 
@@ -79,6 +81,7 @@ def test_families_show_every_member_and_what_it_says_alone(field: mf.MemoryField
     report = field.report(models=(), progress=False)
     text = next(section.text for section in report if section.heading == "Families")
     assert "brake-one" in text and "brake-two" in text and "It took forty minutes." in text
+    assert "the others are compared with this page" in text
 
 
 def test_the_map_names_its_dense_places(field: mf.MemoryField) -> None:
@@ -112,3 +115,13 @@ def test_the_command_says_it_in_one_line(
     assert said.err.count("memoryfield: this looks like secrets") == 1 and "Warning" not in said.err
     assert main([*words, "--quiet", "--on-secrets", "refuse"]) == 3
     assert "save(path)" not in said.out
+
+
+@pytest.mark.parametrize(("home", "shown"), [("/", "/home/ann/x /home/anna"), ("/home/ann", "~/x /home/anna")])
+def test_a_home_is_hidden_and_nothing_that_only_begins_like_it(
+    home: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathlib.Path.home", lambda: Path(home))
+    table = Table("Where", ("place",), [("/home/ann/x /home/anna",)], [])
+    (section,) = make_report("Report", [("Where", "", lambda: table)], lambda _: None)
+    assert shown in section.text and f"{shown}</td>" in section.html

@@ -180,7 +180,8 @@ class _Found:
             self.failed[asked] = reason_of(error)
             return
         because = getattr(timed.whole, "chosen_because", "")
-        self.notes += [text for text in (f"{asked} is {timed.model_code}: {because}" if because else "", note) if text]
+        chosen = because if asked == timed.model_code else f"{asked} is {timed.model_code}: {because}"
+        self.notes += [text for text in (chosen if because else "", note) if text]
         for recipe in recipes:
             label = space_label(timed.model_code, recipe)
             if label in self.spaces:
