@@ -66,7 +66,7 @@ class StorePages(PageVerbs):
         self._failed = float("-inf")
         self._trouble: str = ""
         self._depth = threading.local()
-        self._report: Report | None = None
+        self._reports = threading.local()  # each thread's own: several may bring the copy up to date
         self.journal: Journal | None = None
 
     def __repr__(self) -> str:
@@ -104,11 +104,17 @@ class StorePages(PageVerbs):
     @contextmanager
     def reporting(self, report: Report | None) -> Iterator[None]:
         """Tell *report* in a ``with`` statement how many pages were carried, and how many there are to carry."""
-        before, self._report = self._report, report
+        before = self._report
+        self._reports.value = report
         try:
             yield
         finally:
-            self._report = before
+            self._reports.value = before
+
+    @property
+    def _report(self) -> Report | None:
+        report: Report | None = getattr(self._reports, "value", None)
+        return report
 
     def refresh(self) -> Snapshot:
         """Bring the copy up to date and return what is there now; an interrupted call is gone on with by the next.

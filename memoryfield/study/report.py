@@ -176,12 +176,14 @@ def _directories(private: Iterable[str | os.PathLike[str]]) -> tuple[tuple[str, 
             if parent.is_absolute() and parent != Path(parent.anchor):
                 found[str(parent) + os.sep] = ""
     for own, shown in ((cache_directory(), "(cache)"), (state_directory(), "(state)"), (Path.home(), "~")):
-        found[str(own.absolute())] = shown
+        if own.absolute() != Path(own.absolute().anchor):  # the home of some users of containers: it tells nothing
+            found[str(own.absolute())] = shown
     found |= {escape(path): shown for path, shown in found.items()}
     return tuple(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
 
 
 def _without(text: str, hidden: Iterable[tuple[str, str]]) -> str:
     for path, shown in hidden:
-        text = text.replace(path, shown)
+        end = "" if path.endswith(os.sep) else r"(?![\w-])"  # the home of ann is not that of anna
+        text = shown.join(re.split(re.escape(path) + end, text))
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,28 @@ def test_a_bar_is_shown_while_pages_come(memory: Any, capsys: pytest.CaptureFixt
     assert "fetching" in capsys.readouterr().err
     mf.MemoryField(StorePages(memory), model="hashing-1024").sync(progress=False)
     assert capsys.readouterr() == ("", "")
+
+
+def test_each_thread_is_told_of_what_it_fetches_itself_and_nobody_afterwards(pages: StorePages, memory: Any) -> None:
+    told: list[str] = []
+    inside, outside = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with pages.reporting(lambda *_: told.append("first")):
+            inside.set()
+            assert outside.wait(30)
+
+    thread = threading.Thread(target=first)
+    with pages.reporting(lambda *_: told.append("second")):
+        thread.start()
+        assert inside.wait(30)
+        pages.refresh()
+    outside.set()
+    thread.join()
+    assert told == ["second", "second"]
+    memory.files["new.md"] = b"new\n"
+    pages.refresh()
+    assert told == ["second", "second"]
 
 
 def test_a_failed_sync_changes_nothing_and_says_so(pages: StorePages, memory: Any) -> None:
