@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def wrong_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+def wrong_arguments(schema: Mapping[str, Any], arguments: Any) -> str | None:
     """Return what is wrong with arguments, None for nothing.
 
     Args:
@@ -24,7 +25,9 @@ def wrong_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
         arguments: What a model sent.
     """
     known: Mapping[str, Any] = schema["properties"]
-    strange = sorted(set(arguments) - set(known))
+    if not isinstance(arguments, Mapping):
+        return f"the arguments have to be an object with names; they were {type(arguments).__name__}"
+    strange = sorted(str(name) for name in arguments if name not in known)
     if strange:
         return f"unknown arguments {', '.join(map(repr, strange))}; there are: {', '.join(known)}"
     missing = [name for name in schema["required"] if name not in arguments]
@@ -38,7 +41,27 @@ def wrong_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
             return f"{name} has to be of type {kind}{shown}; it was {type(value).__name__}"
         if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
             return f"{name} has to be a list of strings"
+        if isinstance(value, int | float) and not _sayable(value):
+            return f"{name} has to be a number of common size"
+        if any(not _storable(item) for item in (value if isinstance(value, list | tuple) else [value])):
+            return f"{name} holds half a character (a lone surrogate), which no file and no answer can hold"
     return None
+
+
+def _sayable(value: float) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
+
+
+def _storable(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return False
+    return True
 
 
 def at_most(value: Any, most: int, name: str) -> int:

@@ -78,7 +78,7 @@ class MemoryTools:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Run a tool by name with arguments that came from a model; a wrong call is answered, never raised."""
-        found = {function.__name__: function for function in self.functions()}.get(name)
+        found = {function.__name__: function for function in self.functions()}.get(str(name))
         if found is None:
             known = ", ".join(function.__name__ for function in self.functions())
             return {"error": f"there is no tool {name!r}", "next": f"Call one of: {known}."}

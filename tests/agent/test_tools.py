@@ -164,6 +164,20 @@ def test_what_a_page_or_a_caller_says_at_length_fills_no_answer(tools: MemoryToo
     assert len(json.dumps(tools.memory_read(["z" * 1_000_000] * 5_000))) < 120_000
 
 
+@pytest.mark.parametrize(
+    "value", [10**400, float("inf"), float("nan"), "\ud800", ["\ud800"], "\0", [], {"a": []}, True]
+)
+def test_values_that_json_can_hold_and_we_cannot_are_answered_by_every_tool(tools: MemoryTools, value: Any) -> None:
+    for schema in tools.schemas("mcp"):
+        for name in schema["inputSchema"]["properties"]:
+            needed = dict.fromkeys(schema["inputSchema"]["required"], "tea")
+            answer = tools.call(schema["name"], {**needed, name: value})
+            json.dumps(answer, ensure_ascii=False).encode("utf-8")
+    unnamed: Any = [value]
+    assert "error" in tools.call("memory_list", unnamed)
+    assert "error" in tools.call(unnamed, {})
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
