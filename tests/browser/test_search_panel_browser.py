@@ -29,6 +29,7 @@ def test_typing_arrows_enter_and_escape(notebook: Any, harbor_copy: Any) -> None
     box = book.page.get_by_role("region", name="Search")
     question = box.get_by_role("combobox", name="Question")
     assert question.get_attribute("aria-expanded") == "false"
+    assert question.evaluate("field => getComputedStyle(field).paddingInlineEnd") == "32px"  # room for the cross
     question.focus()
     book.page.keyboard.type("why did the backup stop", delay=20)
     settled(book, "why did the backup stop")
