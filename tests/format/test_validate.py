@@ -163,9 +163,9 @@ def test_an_alias_bomb_is_reported_in_no_time_P7(field: PageDirectory) -> None:
     rows = ["a: &a [x,x,x,x,x,x,x,x,x]"]
     for before, letter in zip("abcde", "bcdef", strict=True):
         rows.append(f"{letter}: &{letter} [" + ",".join([f"*{before}"] * 9) + "]")
-    begun = time.perf_counter()
+    begun = time.process_time()
     finding = only(field, "---\n" + "\n".join(rows) + "\n---\nbody\n")
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     assert finding.level == "error"
 
 
