@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -45,16 +46,24 @@ def read_conversations(text: str, where: str) -> tuple[list[Part], list[Unread]]
             unread.append(Unread(place, element.problem))
             continue
         value = element.value
+        which = _called(value)
         try:
             turns = list(_turns(value))
         except (TypeError, ValueError, AttributeError, KeyError) as error:
-            unread.append(Unread(place, f"the conversation has another form than its export should: {error!r}"[:200]))
+            said = f"the conversation{which} has another form than its export should: {error!r}"
+            unread.append(Unread(place, said[:200]))
             continue
         if not turns:
-            unread.append(Unread(place, "the conversation holds no text"))
+            unread.append(Unread(place, f"the conversation{which} holds no text"))
             continue
         parts.append(_page(value, turns, place))
     return parts, unread
+
+
+def _called(value: Any) -> str:
+    """Return a conversation's title for a message: an export is one line, so that the line says little."""
+    named = (value.get("title") or value.get("name")) if isinstance(value, Mapping) else None
+    return f" {title_of(named)[:60]!r}" if isinstance(named, str) and named.strip() else ""
 
 
 def is_conversation(value: Any) -> bool:
@@ -72,18 +81,35 @@ def _turns(value: Any) -> Iterator[_Turn]:
                 yield _Turn(message["sender"], text, moment(message.get("created_at")))
         return
     for message in _chosen_path(value["mapping"], value.get("current_node")):
-        role = (message.get("author") or {}).get("role")
-        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
-        # what is addressed to a tool is no answer, and what nobody saw is no turn
-        if role not in _NAMES or hidden or (role == "assistant" and message.get("recipient") not in (None, "", "all")):
-            continue
-        content = message.get("content") or {}
-        # speech and pictures stand among the parts as objects; of speech there is a text
-        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content.get("parts") or []]
-        text = "\n\n".join(part for part in parts if isinstance(part, str)) or content.get("text") or ""
-        text = _CITATION.sub("", text).strip() if isinstance(text, str) else ""
-        if text:
-            yield _Turn(role, text, moment(message.get("create_time")))
+        turn = _turn(message)
+        if turn is not None:
+            yield turn
+
+
+def _turn(message: Mapping[str, Any]) -> _Turn | None:
+    """Return a message of a ChatGPT export as a turn; None for what is none."""
+    role = (message.get("author") or {}).get("role")
+    hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+    # what is addressed to a tool is no answer, and what nobody saw is no turn
+    if role not in _NAMES or hidden or (role == "assistant" and message.get("recipient") not in (None, "", "all")):
+        return None
+    content = message.get("content") or {}
+    # speech and pictures stand among the parts as objects; of speech there is a text
+    parts = [part.get("text") if isinstance(part, Mapping) else part for part in content.get("parts") or []]
+    text = "\n\n".join(part for part in parts if isinstance(part, str)) or content.get("text") or ""
+    text = _CITATION.sub("", text).strip() if isinstance(text, str) else ""
+    return _Turn(role, text, moment(message.get("create_time"))) if text else None
+
+
+def _on_other_branches(value: Mapping[str, Any], shown: int) -> int:
+    """Return how many turns stand on branches that an edited question or a second answer left."""
+    nodes = value.get("mapping")
+    every = 0
+    for node in nodes.values() if isinstance(nodes, Mapping) else ():
+        message = node.get("message") if isinstance(node, Mapping) else None
+        with suppress(AttributeError, TypeError):  # a damaged message off the path costs nothing
+            every += isinstance(message, Mapping) and _turn(message) is not None
+    return max(every - shown, 0)
 
 
 def _said(message: Mapping[str, Any]) -> str:
@@ -123,6 +149,9 @@ def _page(value: Mapping[str, Any], turns: list[_Turn], place: str) -> Part:
     if left_out:
         keys["left_out"] = left_out
         changes.append(f"{counted(left_out, 'answer')} left out: the conversation is longer than a page should be")
+    other = _on_other_branches(value, len(turns))
+    if other:
+        changes.append(f"{counted(other, 'turn')} of other branches left out: the branch shown last is the page")
     if any(f"*{_ATTACHED}" in turn.text for turn in turns):
         changes.append("attached files are named, not taken in")
     return Part(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from memoryfield.display import counted
 
 _BLANK = re.compile(r"[\s,]*")
 _DEPTH = 200  # deeper nesting than any export has; Python's own limit would be an exception of another kind
@@ -40,7 +42,8 @@ def elements(text: str, inside: tuple[str, ...] = ()) -> Iterator[Element]:
     """
     start = len(text) - len(text.lstrip("\ufeff \t\r\n"))
     if text[start : start + 1] == "[":
-        yield from _of_list(text, start + 1)
+        end = yield from _of_list(text, start + 1)
+        yield from _of_lines(text, end)  # a list on the first of many lines is no more than that line
         return
     if text[start : start + 1] == "{":
         for key in inside:
@@ -48,20 +51,44 @@ def elements(text: str, inside: tuple[str, ...] = ()) -> Iterator[Element]:
                 text, start
             )
             if opened:
-                yield from _of_list(text, opened.end())
+                end = yield from _of_list(text, opened.end())
+                yield from _after(text, end)
                 return
     yield from _of_lines(text)
 
 
-def _of_lines(text: str) -> Iterator[Element]:
-    try:
-        whole = _loads(text)
-    except ValueError:
-        whole = None
-    if whole is not None:
-        yield Element(1, whole)
+def beside(value: Mapping[str, Any], key: str = "") -> list[str]:
+    """Return in words which lists and objects stand beside the list that is read, such as a graph of relations."""
+    held = {name: found for name, found in value.items() if name != key and isinstance(found, list | dict) and found}
+    return [f"{counted(len(found), 'item')} under {name[:60]!r}, beside the records" for name, found in held.items()]
+
+
+def _after(text: str, end: int) -> Iterator[Element]:
+    """Yield what stands in the outer object after the list that was read, and on the lines after that object."""
+    rest = text[end:].lstrip(" \t\r\n,")
+    start = len(text) - len(rest)
+    if not rest:
         return
-    for number, line in enumerate(text.split("\n"), start=1):
+    line = text.count("\n", 0, start) + 1
+    try:
+        found, length = json.JSONDecoder(parse_constant=_refuse).raw_decode("{" + rest)
+    except (ValueError, RecursionError) as error:
+        yield Element(line, problem=f"after the list {_NOT_JSON}: {error}")
+        return
+    yield from (Element(line, problem=said) for said in beside(found))
+    yield from _of_lines(text, start + length - 1)
+
+
+def _of_lines(text: str, start: int = 0) -> Iterator[Element]:
+    if not start:
+        try:
+            whole = _loads(text)
+        except ValueError:
+            whole = None
+        if whole is not None:
+            yield Element(1, whole)
+            return
+    for number, line in enumerate(text[start:].split("\n"), start=text.count("\n", 0, start) + 1):
         if line.strip():
             try:
                 yield Element(number, _loads(line))
@@ -69,7 +96,7 @@ def _of_lines(text: str) -> Iterator[Element]:
                 yield Element(number, problem=f"{_NOT_JSON}: {error}")
 
 
-def _of_list(text: str, position: int) -> Iterator[Element]:
+def _of_list(text: str, position: int) -> Generator[Element, None, int]:
     line, counted = 1, 0  # counted as it goes: the places of all line ends of a large file would fill the memory
     decoder = json.JSONDecoder(parse_constant=_refuse)
     while True:
@@ -78,13 +105,13 @@ def _of_list(text: str, position: int) -> Iterator[Element]:
         line, counted = line + text.count("\n", counted, position), position
         if position >= len(text):
             yield Element(line, problem="the file ends in the middle of its list: the export was cut off")
-            return
+            return position
         if text[position] == "]":
-            return
+            return position + 1
         end = _end(text, position)
         if end is None:
             yield Element(line, problem="the file ends in the middle of this element: the export was cut off")
-            return
+            return len(text)
         try:
             value, _ = decoder.raw_decode(text[position:end])
             yield Element(line, value)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memoryfield.curate.secrets import secret_spans
-from memoryfield.exchange.jsonstream import Element, elements
+from memoryfield.exchange.jsonstream import Element, beside, elements
 from memoryfield.exchange.parts import Part, Unread
 from memoryfield.format.dates import moment_of, parse_date
 from memoryfield.format.yamlwrite import Settable
@@ -36,6 +36,7 @@ def read_records(text: str, where: str) -> tuple[list[Part], list[Unread]]:
     relations: dict[str, list[str]] = {}
     entities: list[tuple[Element, Mapping[str, Any]]] = []
     for element in _flattened(elements(text, _LISTS)):
+        before = len(unread)
         place = f"{where}, line {element.line}"
         value = element.value
         if element.problem is not None:
@@ -50,9 +51,13 @@ def read_records(text: str, where: str) -> tuple[list[Part], list[Unread]]:
         elif isinstance(value.get("observations"), list) and isinstance(value.get("name"), str):
             entities.append((element, value))
         elif _first(value, _TEXT) is None:
-            unread.append(Unread(place, f"the record has none of the keys {', '.join(_TEXT)}"))
+            empty = next((key for key in _TEXT if key in value), None)
+            why = f"its {empty!r} is empty" if empty is not None else f"it has none of the keys {', '.join(_TEXT)}"
+            unread.append(Unread(place, f"the record has no text: {why}"))
         else:
             parts.append(_fact(value, place, len(parts)))
+        if len(unread) > before > 0 and unread[-1] == unread[-2]:
+            unread.pop()  # a list of numbers on one line is one thing to say
     for element, value in entities:
         parts.append(_entity(value, f"{where}, line {element.line}", relations.pop(value["name"], [])))
     for name in relations:
@@ -71,8 +76,12 @@ def _flattened(found: Iterable[Element]) -> Iterable[Element]:
             for item in value.get("relations") or []:
                 yield Element(element.line, {"type": "relation", **item} if isinstance(item, Mapping) else item)
         elif isinstance(value, Mapping) and _first(value, _TEXT) is None and "observations" not in value:
-            inner = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
-            yield from [element] if inner is None else (Element(element.line, item) for item in inner)
+            key = next((key for key in _LISTS if isinstance(value.get(key), list)), None)
+            if key is None:
+                yield element
+                continue
+            yield from (Element(element.line, item) for item in value[key])
+            yield from (Element(element.line, problem=said) for said in beside(value, key))
         else:
             yield element
 

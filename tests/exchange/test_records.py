@@ -219,3 +219,42 @@ def test_a_secret_does_not_become_a_title_or_a_name(tmp_path: Path) -> None:
     plan = plan_import(tmp_path / "facts.jsonl", tmp_path / "field")
     assert plan.secrets and secret.lower() not in plan[0].name.replace("-", "").lower() + repr(plan).lower()
     assert plan[0].name == "the-deploy-token-is-in-use"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("first", ["results", "relations"])
+def test_what_stands_beside_the_records_is_named(first: str, indent: int | None) -> None:
+    whole = {"results": FACTS, "relations": [{"source": "u", "relationship": "owns", "target": "boat"}], "total": 2}
+    text = json.dumps(dict(sorted(whole.items(), key=lambda item: item[0] != first)), indent=indent)
+    parts, unread = read_records(text, "mem0.json")
+    assert [part.key for part in parts] == ["id:a1", "id:a2"]
+    assert [item.reason for item in unread] == ["1 item under 'relations', beside the records"]
+
+
+@pytest.mark.parametrize(
+    "first", ["[1, 2]", '{"results": [{"memory": "first"}]}', '{"results": [{"memory": "first"}], "n": 1}']
+)
+def test_lines_after_a_first_line_with_a_list_are_read(first: str) -> None:
+    lines = [first, json.dumps(FACTS[0]), '{"id": "x", "memory": "cut', json.dumps({"results": FACTS[1:]})]
+    parts, unread = read_records("\n".join(lines), "facts.jsonl")
+    assert [part.where.rpartition(" ")[2] for part in parts[-2:]] == ["2", "4"]
+    assert "facts.jsonl, line 3" in [item.where for item in unread]
+
+
+def test_a_record_without_text_is_named_once_and_says_which_key_is_empty() -> None:
+    lines = ["[1, 2, 3]", '{"id": "x", "fact": ""}', '{"n": 1}', json.dumps(FACTS[0])]
+    parts, unread = read_records("\n".join(lines), "facts.jsonl")
+    assert len(parts) == 1 and [item.where.rpartition(" ")[2] for item in unread] == ["1", "2", "3"]
+    assert "its 'fact' is empty" in unread[1].reason and "none of the keys" in unread[2].reason
+
+
+def test_branches_of_a_conversation_are_counted_and_an_empty_one_is_called_by_its_title(tmp_path: Path) -> None:
+    empty = {"title": "Broken one", "mapping": {"x": {"message": {"author": None, "content": "oops"}}}}
+    damaged = _tree()
+    damaged["mapping"] |= {"y": {"message": {"author": "who"}}, "z": None}  # type: ignore[operator]
+    damaged |= {"title": "Dock again", "conversation_id": "g2"}
+    (tmp_path / "conversations.json").write_text(json.dumps([empty, _tree(), damaged]))
+    plan = mf.import_field(tmp_path / "conversations.json", tmp_path / "field")
+    said = "1 turn of other branches left out: the branch shown last is the page"
+    assert [item.notes for item in plan] == [(said,), (said,)]
+    assert "'Broken one' holds no text" in plan.unread[0].reason
