@@ -47,7 +47,7 @@ def elements(text: str, inside: tuple[str, ...] = ()) -> Iterator[Element]:
         return
     if text[start : start + 1] == "{":
         for key in inside:
-            opened = re.compile(rf'\{{\s*(?:"[^"\\]*"\s*:\s*[^\[\]{{}}]*?,\s*)?"{re.escape(key)}"\s*:\s*\[').match(
+            opened = re.compile(rf'\{{\s*+(?:"[^"\\]*+"\s*+:[^\[\]{{}}]*?,\s*+)?"{re.escape(key)}"\s*+:\s*+\[').match(
                 text, start
             )
             if opened:

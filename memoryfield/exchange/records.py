@@ -73,7 +73,8 @@ def _flattened(found: Iterable[Element]) -> Iterable[Element]:
             yield from (Element(element.line, item) for item in value)
         elif isinstance(value, Mapping) and isinstance(value.get("entities"), list):
             yield from (Element(element.line, item) for item in value["entities"])
-            for item in value.get("relations") or []:
+            related = value.get("relations") or []
+            for item in related if isinstance(related, list) else [related]:
                 yield Element(element.line, {"type": "relation", **item} if isinstance(item, Mapping) else item)
         elif isinstance(value, Mapping) and _first(value, _TEXT) is None and "observations" not in value:
             key = next((key for key in _LISTS if isinstance(value.get(key), list)), None)

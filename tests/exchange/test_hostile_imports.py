@@ -16,6 +16,7 @@ from memoryfield.errors import ArchiveError
 from memoryfield.exchange.detect import read_source
 from memoryfield.exchange.imported import written_digest
 from memoryfield.exchange.plan import plan_import
+from memoryfield.exchange.records import read_records
 from memoryfield.format.page import Page
 from memoryfield.places import field_key, state_directory
 
@@ -104,3 +105,32 @@ def test_pages_that_were_deleted_are_missed_in_time(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("memoryfield.exchange.plan.written_digest", counting)
     assert plan_import(source, field).counts == {"add": 100, "update": 0, "unchanged": 100, "conflict": 0}
     assert 0 < len(asked) < 1000, "each missing page reads the whole field again"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a":' + " " * 60_000 + "}", id="blanks after a colon"),
+        pytest.param('{"a":1' + "," + " " * 60_000 + "}", id="blanks after a comma"),
+        pytest.param('{"a":' + ", " * 60_000 + "}", id="commas"),
+        pytest.param("{" + " " * 60_000, id="blanks after a brace"),
+        pytest.param('{"results"' + " " * 60_000 + ":" + " " * 60_000, id="blanks around a colon"),
+        pytest.param('{"' + "a" * 60_000, id="a key without an end"),
+        pytest.param("[" + '{"a":' * 60_000, id="nested"),
+    ],
+)
+def test_what_is_no_json_is_told_in_time(text: str) -> None:
+    begun = time.process_time()
+    parts, unread = read_records(text, "facts.json")
+    assert not parts and unread
+    assert time.process_time() - begun < 1, "looking for the list takes time that grows with the square"
+
+
+@pytest.mark.parametrize("given", [5, True, "tea", {"from": "a"}, {"from": [1], "to": {}}, [None, 3, []]])
+@pytest.mark.parametrize("key", ["relations", "entities", "results", "observations", "metadata", "created_at", "id"])
+def test_a_key_of_another_type_costs_nothing_else(key: str, given: Any) -> None:
+    good = {"name": "Tea", "text": "It is green.", "observations": ["It is green."]}
+    text = json.dumps([{"entities": [good], key: given}, {**good, key: given}, {"text": "The last one."}])
+    parts, _ = read_records(text, "facts.json")
+    assert any("The last one." in part.body for part in parts)
+    assert key in ("entities", "observations") or sum("green" in part.body for part in parts) == 2
