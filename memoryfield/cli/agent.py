@@ -38,7 +38,7 @@ def _mcp(options: argparse.Namespace) -> int:
 
     named = fields_from({VARIABLE: os.pathsep.join(options.fields)})
     for label, path in named.items():
-        if path.exists():  # what is missing is said to whoever asks for it
+        if path.exists():  # what is missing is refused below
             heed_secrets_of(label, open_field(path), options.on_secrets)
     tools = MemoryTools(dict(named), model=options.model, who=options.who, read_only=options.read_only)
     serve_stdio(tools)

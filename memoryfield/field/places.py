@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memoryfield.stores.git import PageVersions
     from memoryfield.stores.transfer import TransferPlan
 
+_GIT = "git+file://"
+
 
 class FieldPlaces(FieldPages):
     """A field that can be compared with other places and carried to them."""
@@ -107,10 +109,11 @@ class FieldPlaces(FieldPages):
     def _at_commit(self, revision: str) -> str:
         """Return the address of this field at a commit; a field opened at a commit stays at its own."""
         if isinstance(self._source, StorePages):
-            if self.place.startswith("git+file://"):
-                return self.place if revision == "HEAD" else f"{self.place.rpartition('@')[0]}@{revision}"
+            if self.place.startswith(_GIT):
+                where, _, own = self.place.removeprefix(_GIT).rpartition("@")  # as it is called, not as addresses are
+                return f"{_GIT}{quote(where)}@{quote(own if revision == 'HEAD' else revision)}"
             raise FieldNotFound(f"{self.place} is in no git repository of this machine")
-        return f"git+file://{quote(str(self.path.resolve()))}@{quote(revision)}"
+        return f"{_GIT}{quote(str(self.path.resolve()))}@{quote(revision)}"
 
     def _other_place(self, place: str | os.PathLike[str], create: bool = False) -> PageSource:
         source = open_source(place if is_address(place) else Path(place).expanduser(), create)

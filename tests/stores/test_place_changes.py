@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -158,3 +159,10 @@ def test_every_line_of_a_page_is_counted_also_those_that_look_like_the_head_of_a
     (gone,) = mf.open_field(empty).changes_since(full)
     (came,) = mf.open_field(full).changes_since(empty)
     assert gone.lines == (0, 4) and came.lines == (4, 0)
+
+
+def test_a_field_at_a_commit_knows_its_versions_whatever_its_directory_is_called(home: Path) -> None:
+    place = home.parent.rename(home.parent.with_name("50%20off #1")) / home.name
+    field = mf.open_field(f"git+file://{quote(str(place))}@main")
+    assert len(field.versions("tea")) == 2
+    assert field.changes_since("@HEAD").changed == () and field.changes_since("@main~1").changed == ("tea",)
