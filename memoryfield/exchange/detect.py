@@ -15,7 +15,7 @@ from memoryfield.exchange.accounts import is_account, read_account
 from memoryfield.exchange.conversations import is_conversation, read_conversations
 from memoryfield.exchange.jsonstream import elements
 from memoryfield.exchange.memory_file import split_memory_file
-from memoryfield.exchange.parts import LARGEST_FILE, Part, Reading, Unread
+from memoryfield.exchange.parts import LARGEST_FILE, Part, Reading, Unread, without_halves
 from memoryfield.exchange.records import read_records
 from memoryfield.exchange.vault import MARKDOWN, read_vault
 from memoryfield.format.names import is_page_filename, skip_reason
@@ -185,7 +185,7 @@ def _joined(label: str, files: Iterable[tuple[str, bytes]], kind: str) -> Readin
             unread.append(Unread(name, str(error)))
             continue
         kinds.append(reading.kind)
-        parts += reading.parts
+        parts += map(without_halves, reading.parts)
         unread += reading.unread
     return Reading(kinds[0] if len(set(kinds)) == 1 else "conversations", label, tuple(parts), tuple(unread))
 

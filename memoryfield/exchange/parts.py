@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memoryfield.format.yamlwrite import Settable
 
 LARGEST_FILE = 1 << 28  # bytes of one exported file that are read at all
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,32 @@ class Part:
         fields = [self.title, self.body, self.summary or "", str(self.created), str(self.updated)]
         fields += [f"{key}\0{value!r}" for key, value in self.keys.items()]
         return hashlib.sha256("\0\0".join(fields).encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def without_halves(part: Part) -> Part:
+    """Return a part that UTF-8 can hold: an export that cuts texts by their length leaves halves of an emoji."""
+
+    def whole(text: str) -> str:
+        return _HALF.sub("\ufffd", text)
+
+    def value_of(value: Settable) -> Settable:
+        if isinstance(value, list):
+            return [value_of(item) for item in value]
+        return whole(value) if isinstance(value, str) else value
+
+    mended = replace(
+        part,
+        key=whole(part.key),
+        title=whole(part.title),
+        body=whole(part.body),
+        summary=None if part.summary is None else whole(part.summary),
+        keys={key: value_of(value) for key, value in part.keys.items()},
+        changes=tuple(map(whole, part.changes)),
+    )
+    if mended == part:
+        return part
+    said = "half a character, as a cut emoji leaves it, became \ufffd"
+    return replace(mended, changes=(*mended.changes, said))
 
 
 @dataclass(frozen=True)

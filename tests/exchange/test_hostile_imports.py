@@ -134,3 +134,30 @@ def test_a_key_of_another_type_costs_nothing_else(key: str, given: Any) -> None:
     parts, _ = read_records(text, "facts.json")
     assert any("The last one." in part.body for part in parts)
     assert key in ("entities", "observations") or sum("green" in part.body for part in parts) == 2
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param([f"It is late {HALF}"], id="text"),
+        pytest.param(
+            [{"text": f"It is late {HALF}", "title": HALF, "tags": [HALF], "mood": HALF, HALF: 1}], id="record"
+        ),
+        pytest.param([{"id": HALF, "text": "It is late"}], id="id"),
+        pytest.param({"entities": [{"name": HALF, "entityType": HALF, "observations": ["It is late"]}]}, id="entity"),
+        pytest.param([{"uuid": HALF, "chat_messages": [{"sender": "human", "text": f"It is late {HALF}"}]}], id="talk"),
+        pytest.param([{"conversations_memory": f"It is late {HALF}", "account_uuid": HALF}], id="account"),
+    ],
+)
+def test_half_an_emoji_costs_that_half_and_nothing_else(tmp_path: Path, held: Any) -> None:
+    source = tmp_path / "export.json"
+    source.write_text(json.dumps(held), encoding="utf-8")
+    field = tmp_path / "field"
+    done = plan_import(source, field).apply()
+    assert done.counts["add"] == 1 and "became \ufffd" in str(done[0].notes)
+    assert "It is late" in next(field.glob("*.md")).read_text(encoding="utf-8")
+    json.dumps(done.to_dict(), ensure_ascii=False).encode("utf-8")
+    assert plan_import(source, field).counts["unchanged"] == 1
