@@ -249,12 +249,15 @@ class FieldAnswers:
 
         Who gave no condition wants the change whatever is there, and a condition is checked anew each time.
         """
+        barred = False
         with self._writing:  # requests to this server do not get in each other's way
             for _ in range(_TRIES):
                 try:
                     return change()
-                except (PageChanged, PageExists, PageNotFound):
-                    continue
+                except (PageChanged, PageExists, PageNotFound) as error:
+                    barred = isinstance(error, PageExists)
+        if barred:  # again and again: not a page that somebody makes, but a link or a directory
+            return said(409, "something that is no page has that name")
         return said(503, "another program changes the page all the time: try again", **{"Retry-After": "1"})
 
     def archive(self) -> Reply:

@@ -178,11 +178,9 @@ def test_values_that_json_can_hold_and_we_cannot_are_answered_by_every_tool(tool
     assert "error" in tools.call(unnamed, {})
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
+LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+BRANCH = st.lists(LEAF, max_size=3) | st.dictionaries(st.text(max_size=5), LEAF, max_size=3)
+JSON = LEAF | BRANCH | st.lists(BRANCH, max_size=3) | st.dictionaries(st.text(max_size=5), BRANCH, max_size=3)
 NAMES = ["query", "k", "field", "names", "title", "body", "name", "max_bytes", "limit", "since", "if_sha256", "tags"]
 
 

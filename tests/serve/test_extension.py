@@ -7,6 +7,7 @@ import http.cookiejar
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -48,7 +49,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         found = None
         for _ in range(600):
             found = re.search(r"http://127\.0\.0\.1:(\d+)/", log.read_text())
-            if found or server.poll() is not None:
+            if (found and _listens(int(found[1]))) or server.poll() is not None:
                 break
             try:
                 server.wait(0.1)
@@ -59,6 +60,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait(30)
+
+
+def _listens(port: int) -> bool:
+    """The address is printed a moment before somebody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _ask(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
