@@ -28,7 +28,8 @@ def add_verbs(verbs: Any) -> None:
         "--form",
         choices=["archive", "vault", "memory-file", "records"],
         default="archive",
-        help="an archive, a folder of Markdown, one Markdown file, or JSON lines (default: archive)",
+        help="an archive, a folder of Markdown, one Markdown file (titles and texts without the rest of the "
+        "frontmatter), or JSON lines (default: archive)",
     )
     add_on_secrets(verb)
     verb.add_argument("--json", action="store_true", help="print JSON")

@@ -29,7 +29,8 @@ def write_form(pages: Iterable[Page], target: str | os.PathLike[str], form: str)
         pages: The pages.
         target: A folder to make for ``vault``, a file to make for the others.
         form: ``vault`` (Markdown files, bytes as they are), ``memory-file`` (one Markdown file, pages in the order of
-            their key ``position``, then by name) or ``records`` (one JSON object a line).
+            their key ``position``, then by name; titles and texts, the rest of the frontmatter stays behind) or
+            ``records`` (one JSON object a line, frontmatter and all).
 
     Raises:
         QueryError: There is no such form.
@@ -78,6 +79,8 @@ def records(pages: Iterable[Page]) -> str:
         if page.name in SPECIAL_NAMES:
             continue
         rest = {k: v for k, v in page.frontmatter.items() if k not in ("uuid", "title", "created", "updated")}
+        if page.frontmatter_error is not None:  # as it stands there: no key of it can be read
+            rest["frontmatter"] = page.text.removesuffix(page.body)
         record = {
             "id": page.uuid or page.name,
             "title": page.title,

@@ -380,7 +380,8 @@ class FieldPages:
 
         Args:
             form: ``vault`` (a folder of Markdown files), ``memory-file`` (one Markdown file, in the order of the key
-                ``position``, then by name) or ``records`` (JSON lines).
+                ``position``, then by name; titles and texts, the rest of the frontmatter stays behind) or ``records``
+                (JSON lines).
             target: Folder or file to make.
             names: Pages to take; all by default.
             on_secrets: As in ``export``.

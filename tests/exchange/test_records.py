@@ -151,6 +151,14 @@ def test_a_field_as_records_and_back(tmp_path: Path) -> None:
         field.export_as("records", path)
 
 
+def test_a_block_that_cannot_be_read_goes_along_as_it_stands(tmp_path: Path) -> None:
+    field = mf.open_field(tmp_path / "one", create=True)
+    block = '---\ntitle: "Boat\nowner: Ann\n---\n'
+    (field.path / "boat.md").write_text(f"{block}Floats.\n")
+    path = field.export_as("records", tmp_path / "out.jsonl")
+    assert json.loads(path.read_text())["metadata"]["frontmatter"] == block
+
+
 def test_the_command_imports_and_exports_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from memoryfield.cli import main
 
