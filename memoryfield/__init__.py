@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from memoryfield.index.embedders.catalogue import load_model, models
     from memoryfield.installation import doctor
     from memoryfield.opening import import_field, open_field, search_fields
-    from memoryfield.study.probes.probe import Probe, Probes
     from memoryfield.study.probes.files import read_probes
+    from memoryfield.study.probes.probe import Probe, Probes
 
 _HOMES = {
     "MemoryField": "memoryfield.field",

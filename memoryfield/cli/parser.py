@@ -12,6 +12,16 @@ from memoryfield.cli import agent, compare, curate, evaluate, exchange, pages, s
 
 _LIKE = 0.65  # how much of a word that somebody meant has to be in what was typed
 
+# What the verbs are for, as the help of the whole command line shows them.
+_GROUPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("pages", (pages,)),
+    ("to and from elsewhere", (exchange, transfer)),
+    ("keeping a field clean", (curate,)),
+    ("searching and looking", (study,)),
+    ("measuring", (evaluate, compare)),
+    ("agents and other programs", (agent, serve)),
+)
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line; each verb sets ``run``."""
@@ -26,19 +36,15 @@ def build_parser() -> argparse.ArgumentParser:
             "  memoryfield validate notes/ --fix\n\n"
             "exit codes: 0 done, 1 nothing found or findings, 2 wrong use, 3 refused"
         ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Grouped,
     )
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version and end")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    pages.add_verbs(_Verbs(verbs))
-    exchange.add_verbs(_Verbs(verbs))
-    transfer.add_verbs(_Verbs(verbs))
-    curate.add_verbs(_Verbs(verbs))
-    study.add_verbs(_Verbs(verbs))
-    evaluate.add_verbs(_Verbs(verbs))
-    compare.add_verbs(_Verbs(verbs))
-    agent.add_verbs(_Verbs(verbs))
-    serve.add_verbs(_Verbs(verbs))
+    for heading, rooms in _GROUPS:
+        before = len(verbs._choices_actions)
+        for room in rooms:
+            room.add_verbs(_Verbs(verbs))
+        vars(verbs._choices_actions[before])["heading"] = heading
     completion = _Verbs(verbs).add(
         "completion",
         _completion,
@@ -74,6 +80,15 @@ class _Parser(argparse.ArgumentParser):
 
 def _meant(near: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+
+
+class _Grouped(argparse.RawDescriptionHelpFormatter):
+    """Puts a heading above the first verb of each group."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        heading = vars(action).get("heading")
+        text = super()._format_action(action)
+        return f"\n  {heading}:\n{text}" if heading else text
 
 
 class _ShowVersion(argparse.Action):

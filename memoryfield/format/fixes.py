@@ -1,8 +1,9 @@
 """Repairs that need no guess, planned, shown as a diff, and applied when somebody has looked.
 
-There are two: a page in UTF-16 with its byte order mark becomes UTF-8, and a badly named page gets the one name that
-the rule for slugs makes of it, with the links to it. Bytes that are no UTF-8 are a guess, so their repair must be asked
-for. Everything else that ``validate`` finds is for a person.
+There are three: a page in UTF-16 with its byte order mark becomes UTF-8; a badly named page gets the one name that the
+rule for slugs makes of it, with the links to it; and a value of the frontmatter with a colon inside gets quotes. Bytes
+that are no UTF-8 are a guess, so their repair must be asked for. Everything else that ``validate`` finds is for a
+person.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from memoryfield.format.normal import normalized
 from memoryfield.format.page import Page
 from memoryfield.format.pagechecks import UTF_16_MARKS
 from memoryfield.format.pages import PageSource
+from memoryfield.format.quoting import quoted
 from memoryfield.format.renames import rename_proposals, stem_of
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -188,6 +190,10 @@ def plan_fixes(source: PageSource, reencode: bool | str | None = None) -> Fixes:
             if message:
                 messages.append(message)
                 rule = "P10"
+        mended = quoted(raw)
+        if mended is not None:
+            raw, rule = mended, "P8" if rule == "P2" else rule
+            messages.append("values of the frontmatter with a colon inside stand in quotes")
         if renames:
             linked = _relinked(raw, targets)
             if linked != raw:

@@ -15,6 +15,7 @@ from memoryfield.format.frontmatter import BOM, Problem, read_frontmatter
 from memoryfield.format.markdown import first_heading, lines
 from memoryfield.format.names import LONGEST_NEW_NAME, new_page_name
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
+from memoryfield.format.quoting import quoted
 from memoryfield.format.yamlread import line_of
 from memoryfield.format.yamlwrite import KNOWN_KEYS
 
@@ -144,8 +145,12 @@ def _frontmatter(page: Page) -> Iterator[Finding]:
     problem = page.frontmatter_error
     if problem is not None:
         message = f"the frontmatter cannot be read: {problem.message}"
-        remedy = "mend it in a text editor; until then the page is read without it and not edited"
-        yield Finding("error", page.filename, problem.line, problem.rule or "P8", message, remedy)
+        fixable = quoted(page.raw) is not None
+        if fixable:
+            remedy = advice(python="plan_fixes() puts it in quotes", command="validate --fix puts it in quotes")
+        else:
+            remedy = "mend it in a text editor; until then the page is read without it and not edited"
+        yield Finding("error", page.filename, problem.line, problem.rule or "P8", message, remedy, fixable=fixable)
     for problem in page.warnings:
         yield _warning(page, problem)
     foreign = None if page.has_frontmatter else _FOREIGN_FRONT.match(page.raw.removeprefix(BOM))

@@ -52,6 +52,14 @@ def test_a_misspelt_word_brings_up_the_one_that_was_meant(
     assert code == 2 and said in err
 
 
+def test_the_help_shows_the_verbs_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    places = [shown.index(text) for text in ("  pages:\n    init", "  keeping a field clean:\n", "    search ")]
+    assert places == sorted(places)
+
+
 def test_no_word_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys)
     assert code == 2 and "examples:" in err

@@ -250,3 +250,37 @@ def test_everything_that_is_called_fixable_is_fixed(field: PageDirectory) -> Non
     assert {f.filename for f in validate(field) if f.fixable} == {"wide.md", "seed_order.md"}
     plan_fixes(field).apply()
     assert not any(f.fixable for f in validate(field))
+
+
+COLONS = b"---\r\ntitle: Insurance: who pays\r\nsummary: it's 5: really\r\ntags: [a]\r\n---\r\nText: stays.\r\n"
+
+
+def test_a_value_with_a_colon_inside_gets_quotes_P8(field: PageDirectory) -> None:
+    put(field, "colons.md", COLONS)
+    assert [(f.rule, f.line, f.fixable) for f in validate(field) if f.level == "error"] == [("P8", 2, True)]
+    fixes = plan_fixes(field)
+    assert [(fix.filename, fix.rule) for fix in fixes] == [("colons.md", "P8")]
+    fixes.apply()
+    page = field.read("colons")
+    assert page.title == "Insurance: who pays" and page.frontmatter["summary"] == "it's 5: really"
+    assert page.raw == COLONS.replace(b"Insurance: who pays", b"'Insurance: who pays'").replace(
+        b"it's 5: really", b"'it''s 5: really'"
+    )
+    assert not [finding for finding in validate(field) if finding.level == "error"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"title: one: two # a remark or a word\n",
+        b"title: one: two\nother: [open\n",
+        b"title: 'one: two\n",
+        b"title: one\n  two: three\n",
+        b"- title: one: two\n",
+        b"title: one: two\ntitle: three: four\n",
+    ],
+)
+def test_what_has_two_readings_is_left_P8(field: PageDirectory, block: bytes) -> None:
+    put(field, "a.md", b"---\n" + block + b"---\nText.\n")
+    assert list(plan_fixes(field)) == []
+    assert not [finding for finding in validate(field) if finding.fixable]
