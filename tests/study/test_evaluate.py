@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -395,6 +396,21 @@ def test_one_page_and_k_above_the_field(tmp_path: Path) -> None:
     assert found.estimate("recall@50", "keyword").value == 0.5  # a question without words finds nothing
     assert found.estimate("recall@1", "vector").value == 0.5
     assert "the field has 1 page, fewer than k=50" in " ".join(found.notes)
+
+
+def test_one_probe_has_figures_and_no_intervals(tmp_path: Path) -> None:
+    field = small(tmp_path, {"salt": "The salt is in the red cup.", "rope": "The rope hangs behind the door."})
+    asked = [Probe("q1", "where is the salt", frozenset(["salt"])), Probe("u1", "who won", answerable=False)]
+    found = field.evaluate(asked, retrievers=("keyword", "vector"), timed=1, resamples=100, progress=False)
+    frame = found.to_frame()
+    counted = frame[frame["n"] > 0]
+    assert {"recall@1", "mrr", "auc", "answered", "search_ms"} <= set(counted["metric"])
+    assert counted["value"].notna().all() and counted[["low", "high"]].isna().all(axis=None)
+    shown = repr(found) + found._repr_html_() + repr(found.compare())
+    assert "[" not in shown and not re.search(r"\bnan\b", shown) and found.compare()[0].to_dict()["low"] is None
+    pictures = [found.compare().figure(), *map(found.figure, ("figures", "ranks", "categories", "gate"))]
+    told = [text for picture in pictures for trace in picture.data for text in (*(trace.text or ()), trace.name or "")]
+    assert len(told) > 8 and not any("[" in text or "nan" in text for text in told)
 
 
 def test_a_field_without_pages(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from scipy import stats
 from memoryfield.errors import QueryError
 from memoryfield.study.evaluation.intervals import (
     NOTHING,
-    Estimate,
     Resamples,
     check_resampling,
     exact_interval,
@@ -61,7 +60,10 @@ def test_each_resample_is_as_large_as_what_is_resampled() -> None:
 
 
 def test_one_value_and_none() -> None:
-    assert Resamples(1).mean(np.array([0.25])) == Estimate(0.25, 0.25, 0.25, 1)
+    for value in (0.25, 0.0, 1.0, 34.69):
+        for one in (Resamples(1).mean(np.array([value])), Resamples(1).quantile(np.array([value]), 0.95)):
+            assert (one.value, one.n, str(one)) == (value, 1, f"{value:.2f}")
+            assert one.to_dict() == {"value": value, "low": None, "high": None, "n": 1}
     assert Resamples(0).mean(np.array([])) is NOTHING and str(NOTHING) == ""
     assert Resamples(0).quantile(np.array([]), 0.5) is NOTHING
     assert NOTHING.to_dict() == {"value": None, "low": None, "high": None, "n": 0}

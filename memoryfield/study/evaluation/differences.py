@@ -37,8 +37,8 @@ class Difference:
         before: Figure of the first, over the probes that count in both.
         after: Figure of the second.
         value: The second less the first; NaN where no probe counts in both.
-        low: Lower end of the interval of the difference.
-        high: Upper end.
+        low: Lower end of the interval of the difference; NaN where one probe counts.
+        high: Upper end, or NaN.
         p: Two-sided p of the permutation test.
         p_corrected: The same, corrected for how many differences were looked at.
         better: How many probes the second does better on.
@@ -65,6 +65,12 @@ class Difference:
         """Whether the corrected p is below 0.05."""
         return self.p_corrected < 0.05
 
+    @property
+    def interval(self) -> str:
+        """The difference with its interval, where it has one."""
+        ends = "" if math.isnan(self.low) else f" [{self.low:+.3f}, {self.high:+.3f}]"
+        return f"{self.value:+.3f}{ends}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the difference as values that JSON can hold; None where there is no value."""
         numbers = ("before", "after", "value", "low", "high", "p", "p_corrected")
@@ -76,7 +82,6 @@ class Difference:
     def _row(self) -> tuple[Any, ...]:
         if math.isnan(self.value):
             return (shown_metric(self.metric), self.first, self.second, "", "", "", "", "", "", self.n)
-        interval = f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
         counts = (self.better, self.worse, self.n)
         p = f"{self.p_corrected:.4f}" + ("" if self.p_corrected == self.p else f" ({self.p:.4f})")
         return (
@@ -85,7 +90,7 @@ class Difference:
             self.second,
             f"{self.before:.3f}",
             f"{self.after:.3f}",
-            interval,
+            self.interval,
             p,
             *counts,
         )

@@ -180,6 +180,8 @@ class Evaluation:
             other = replace(other, seed=other.seed + 1)
         weights = (self.resamples(len(above)).weights, other.weights)
         value = float(metrics.auc(above, below)[0])
+        if len(above) == len(below) == 1:  # there is one way to draw them
+            return Estimate(value, math.nan, math.nan, 2)
         found = self.resamples(len(above) + len(below)).of(value, metrics.auc(above, below, weights))
         return found
 

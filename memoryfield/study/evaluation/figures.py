@@ -226,9 +226,7 @@ def differences_figure(differences: Differences) -> plotly.graph_objects.Figure:
                 "color": PALETTE[0],
             },
             text=[
-                f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}], p {one.p_corrected:.4f}, "
-                f"{one.better} better, {one.worse} worse"
-                for one in shown
+                f"{one.interval}, p {one.p_corrected:.4f}, {one.better} better, {one.worse} worse" for one in shown
             ],
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,

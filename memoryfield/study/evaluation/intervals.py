@@ -31,8 +31,8 @@ class Estimate:
 
     Attributes:
         value: The figure; NaN where nothing counts in it.
-        low: Lower end of the interval.
-        high: Upper end.
+        low: Lower end of the interval; NaN where one question cannot tell how far another would be off.
+        high: Upper end, or NaN.
         n: How many questions count in it.
     """
 
@@ -42,7 +42,9 @@ class Estimate:
     n: int
 
     def __str__(self) -> str:
-        return "" if math.isnan(self.value) else f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        if math.isnan(self.value):
+            return ""
+        return f"{self.value:.2f}" + ("" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Return the estimate as values that JSON can hold; None where there is no value."""
@@ -82,23 +84,28 @@ class Resamples:
         return drawn
 
     def mean(self, values: Values) -> Estimate:
-        """Return the mean of (n,) values.
+        """Return the mean of (n,) values; one value has no interval.
 
         A share that is 0 or 1 on every question has no spread to resample; it gets the exact binomial interval.
         """
         if not self.n:
             return NOTHING
         value = float(values.mean())
-        if value in (0.0, 1.0) and np.all(values == value):
+        if self.n > 1 and value in (0.0, 1.0) and np.all(values == value):
             low, high = exact_interval(round(value * self.n), self.n, self.confidence)
             return Estimate(value, low, high, self.n)
         return self.of(value, self.weights @ values / self.n)
 
     def of(self, value: float, resampled: Values) -> Estimate:
-        """Return a figure with the interval of its (count,) resampled values; those without a value are left out."""
+        """Return a figure with the interval of its (count,) resampled values; those without a value are left out.
+
+        Where there is but one question to draw, every resample is the same: that is no interval.
+        """
         kept = resampled[np.isfinite(resampled)]
         if not len(kept) or math.isnan(value):
             return NOTHING
+        if self.n == 1:
+            return Estimate(value, math.nan, math.nan, 1)
         tail = (1.0 - self.confidence) / 2
         low, high = np.quantile(kept, [tail, 1.0 - tail])
         return Estimate(value, float(low), float(high), self.n)
