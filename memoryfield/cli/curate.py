@@ -6,13 +6,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from memoryfield.cli import DONE, NOTHING
-from memoryfield.cli.output import note, say, say_frame, say_json, show
+from memoryfield.cli.output import note, say, say_json, show
 from memoryfield.cli.reviewing import review
-from memoryfield.display import plain
+from memoryfield.display import Table, counted, plain
 from memoryfield.errors import QueryError
 
 if TYPE_CHECKING:
     from memoryfield.curate.families import Families
+    from memoryfield.curate.family import PairEvidence
 
 _LISTED = 30  # families whose pages are named
 
@@ -60,7 +61,7 @@ def add_verbs(verbs: Any) -> None:
     )
     verb.add_argument("field", help="directory or archive")
     verb.add_argument("--model", help="embedding model; auto takes what is ready")
-    verb.add_argument("--pairs", action="store_true", help="list the pairs with their evidence")
+    verb.add_argument("--pairs", action="store_true", help="list the pairs as well, with the reasons")
     verb.add_argument("--quiet", action="store_true", help="no progress bar")
     verb.add_argument("--json", action="store_true", help="print JSON")
 
@@ -131,12 +132,13 @@ def _history(options: argparse.Namespace) -> int:
 def _families(options: argparse.Namespace) -> int:
     found = _open(options).families(progress=not (options.quiet or options.json))
     if options.json:
-        say_json(found.to_dict())
-    elif options.pairs:
-        say_frame(found.pairs_frame())
+        pairs = {"pairs": [pair.to_dict() for pair in found.pairs]} if options.pairs else {}
+        say_json(found.to_dict() | pairs)
     else:
         say(repr(found))
         _list_members(found)
+        if options.pairs:
+            _list_pairs(found)
         if len(found):
             note("merge FIELD --family PAGE shows how the family of a page becomes one; review FIELD asks first")
     return DONE if len(found) else NOTHING
@@ -152,6 +154,21 @@ def _list_members(found: Families) -> None:
             say(f"  {name}  {plain(title, 80)}")
     if len(found) > _LISTED:
         say(f"\n... and {len(found) - _LISTED} more; --json lists them all")
+
+
+def _list_pairs(found: Families) -> None:
+    rows = [(f"{pair.probability:.0%}", pair.first, pair.second, _kinds(pair)) for pair in found.pairs[:_LISTED]]
+    more = len(found.pairs) - _LISTED
+    notes = [f"... and {more:,} more; --json lists them all"] if more > 0 else []
+    heading, columns = counted(len(found.pairs), "pair"), ("likely", "page", "other page", "why")
+    say("\n" + Table(heading, columns, rows, notes, frozenset(["likely"]), {"why": 80}).text())
+
+
+def _kinds(pair: PairEvidence) -> str:
+    """Return the kinds of evidence of a pair in one line; how strong each is, ``--json`` says."""
+    against = ", ".join(reason.kind for reason in pair.opposing)
+    kinds = ", ".join(reason.kind for reason in pair.supporting) or "nothing in particular"
+    return f"{kinds} | against: {against}" if against else kinds
 
 
 def _review(options: argparse.Namespace) -> int:

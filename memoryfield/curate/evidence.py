@@ -48,7 +48,7 @@ SAME_TEXT = "same text"
 CONTAINED = "contained"
 SAME_TITLE = "same title"
 SAME_UUID = "same uuid"
-CONFLICT_COPY = "sync-conflict copy"
+CONFLICT_COPY = "conflict copy"
 SHARED_LINES = "shared lines"
 SHARED_WORDING = "shared wording"
 SHARED_NUMBERS = "shared numbers"
@@ -221,7 +221,7 @@ class Evidence:
         yield from _within(self._text)
         numbers = {name: number for number, name in enumerate(self.names)}
         for name, number in numbers.items():
-            original = _original(name)
+            original = copied_from(name)
             if original in numbers:
                 a, b = sorted((number, numbers[original]))
                 yield a, b
@@ -305,7 +305,7 @@ class Evidence:
         if self.uuids[a] is not None and self.uuids[a] == self.uuids[b]:
             yield Reason(SAME_UUID, str(self.uuids[a]))
         for copy, original in ((a, b), (b, a)):
-            if _original(self.names[copy]) == self.names[original]:
+            if copied_from(self.names[copy]) == self.names[original]:
                 yield Reason(CONFLICT_COPY, f"{self.names[copy]} is named as a copy of {self.names[original]}")
         if values["lines"] >= 0.3 and not values["same"]:
             found = f"{values['lines shared']:.0f} {'line' if values['lines shared'] == 1 else 'lines'}"
@@ -374,7 +374,7 @@ def _folded(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def _original(name: str) -> str | None:
+def copied_from(name: str) -> str | None:
     """Return the name of the page of which *name* is a copy by its form, if it has that form."""
     found = _COPY.fullmatch(name)
     return None if found is None else found[1]

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from memoryfield.advice import advice
+from memoryfield.curate.evidence import copied_from
+from memoryfield.curate.families import Families
 from memoryfield.curate.secrets import REMEDY, find_secrets
 from memoryfield.curate.similar import HasVectors
 from memoryfield.curate.stale import DAYS, check_days, stale
@@ -19,6 +21,7 @@ from memoryfield.display import Table, counted
 from memoryfield.errors import QueryError
 from memoryfield.format.deadlinks import dead_links, held_names
 from memoryfield.format.findings import Finding, shown_name
+from memoryfield.format.markdown import first_heading
 from memoryfield.format.normal import normalized
 from memoryfield.format.page import LONGEST_EMBEDDED, Page, as_text
 from memoryfield.format.validate import validate
@@ -53,7 +56,7 @@ class HealthItem:
 
     Attributes:
         section: Key of ``SECTIONS``.
-        pages: Names of the pages concerned; for a conflict copy its file name.
+        pages: Names of the pages concerned; for a conflict copy that is no page its file name.
         line: Line in the first of them, from 1, or None.
         message: What was found.
         remedy: What to do about it.
@@ -161,7 +164,7 @@ class Health(Sequence[HealthItem]):
             if len(remedies) == 1:
                 notes.append(f"{name}: {remedies[0]}")
             if count > len(shown):
-                how = advice(python=f"only({name!r}) lists", command=f"--section {name} lists")
+                how = advice(python=f"only({name!r}) lists", command=f"memoryfield health FIELD --section {name} lists")
                 notes.append(f"{name}: {count - len(shown)} more; {how} them all")
         clean = [SECTIONS[name] for name, count in self.counts.items() if not count and not self.chosen]
         if clean:
@@ -219,6 +222,8 @@ def health(
     found: list[HealthItem] = []
     found += _secrets(pages.values())
     found += _conflict_copies(source, findings)
+    answers = families.reviews.pairs(pages.values()) if isinstance(families, Families) else {}
+    found += _named_as_copies(pages, {pair for pair, same in answers.items() if not same})
     for name, given in (("near-duplicates", families), ("equal-vectors", vectors)):
         if given is None:
             how = advice(python="sync() makes them", command="memoryfield index FIELD --model auto makes them")
@@ -252,6 +257,16 @@ def _conflict_copies(source: PageSource, findings: Sequence[Finding]) -> Iterato
     for finding in findings:
         if finding.filename in copies and finding.rule == "P2":
             yield HealthItem("conflict-copies", (finding.filename,), None, finding.message, finding.remedy)
+
+
+def _named_as_copies(pages: Collection[str], distinct: Collection[tuple[str, str]]) -> Iterator[HealthItem]:
+    """Yield the pages whose name makes them a copy of another, but for those that were answered to be distinct."""
+    for name in pages:
+        original = copied_from(name)
+        if original is not None and original in pages and (min(name, original), max(name, original)) not in distinct:
+            message = f"named as a copy of {original}"
+            remedy = "merge it with that page, or rename it if it is one of its own"
+            yield HealthItem("conflict-copies", (name, original), None, message, remedy)
 
 
 def _near(families: Iterable[Family]) -> Iterator[HealthItem]:
@@ -303,13 +318,15 @@ def _over_limit(pages: dict[str, Page]) -> Iterator[HealthItem]:
 
 def _untitled(pages: Sequence[Page]) -> Iterator[HealthItem]:
     for page in pages:
-        missing = [key for key in ("title", "summary") if not as_text(page.frontmatter.get(key)).strip()]
-        if not missing:
-            continue
+        # all keys are optional (FORMAT P3): a heading is a title, and the first line of prose sums up
+        title = as_text(page.frontmatter.get("title")).strip() or first_heading(page.body)
+        missing = [key for key, said in (("title", title), ("summary", page.summary)) if not said]
         if page.frontmatter_error is not None:
             message, remedy = "the frontmatter cannot be read, so no title and no summary", "mend the frontmatter"
-        else:
-            message = f"no {' and no '.join(missing)}"
-            message += f"; shown as {page.title[:60]!r}" if "title" in missing else ""
+        elif missing:
+            found = {"title": f"no title and no heading: shown as {page.name!r}", "summary": "no summary and no prose"}
+            message = "; ".join(found[key] for key in missing)
             remedy = f"add {' and '.join(missing)} to the frontmatter"
+        else:
+            continue
         yield HealthItem("untitled", (page.name,), None, message, remedy)

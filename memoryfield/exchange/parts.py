@@ -87,10 +87,12 @@ class Unread:
     Attributes:
         where: File, and line where there is one.
         reason: Why, and what to do.
+        is_link: Whether it is only a link in the page of *where*, which itself is taken.
     """
 
     where: str
     reason: str
+    is_link: bool = False
 
 
 @dataclass(frozen=True)

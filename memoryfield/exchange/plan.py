@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.advice import advice
 from memoryfield.curate.history import keep_history
 from memoryfield.curate.secrets import find_secrets
 from memoryfield.display import Table, counted
@@ -141,21 +142,31 @@ class ImportPlan(Sequence[ImportItem]):
             for action, word in zip(ACTIONS, words, strict=True)
             if counts[action] or action == "add"
         )
-        worth = [item for item in self.items if item.action == "conflict" or item.notes]
+        worth = [item for item in self.items if item.action != "unchanged" or item.notes]
+        worth.sort(key=lambda item: (item.action != "conflict", not item.notes))  # what is to be read comes first
         rows = [(item.name, item.action, item.where, "; ".join(item.notes)) for item in worth[:_SHOWN]]
-        notes = [f"left out: {item.where}: {item.reason}" for item in self.unread[:_SHOWN]]
-        if len(self.unread) > _SHOWN:
-            notes.append(f"left out: {len(self.unread) - _SHOWN} more")
+        notes = _more("... and", len(worth), "to_frame() lists")
+        files = [f"left out: {item.where}: {item.reason}" for item in self.unread if not item.is_link]
+        dead = [f"in {item.where}, {item.reason}" for item in self.unread if item.is_link]
+        for lines, before in ((files, "left out:"), (dead, "links that lead to no page:")):
+            notes += [*lines[:_SHOWN], *_more(before, len(lines), "unread lists")]
         notes += [f"looks like a secret: {place}" for place in self.secrets[:_SHOWN]]
-        if len(self.secrets) > _SHOWN:
-            notes.append(f"looks like a secret: {len(self.secrets) - _SHOWN} more places")
-        return Table(heading, ("page", "action", "from", "notes"), rows, notes, more=max(len(worth) - _SHOWN, 0))
+        notes += _more("looks like a secret:", len(self.secrets), "secrets lists")
+        return Table(heading, ("page", "action", "from", "notes"), rows, notes)
 
     def __repr__(self) -> str:
         return self.table().text()
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+def _more(before: str, count: int, python: str) -> list[str]:
+    """Return how many of *count* are not shown and where all of them are; nothing where none is missing."""
+    if count <= _SHOWN:
+        return []
+    how = advice(python=python, command="--json lists")
+    return [f"{before} {count - _SHOWN:,} more; {how} them all"]
 
 
 def plan_import(source: str | os.PathLike[str], target: str | os.PathLike[str], kind: str = "auto") -> ImportPlan:

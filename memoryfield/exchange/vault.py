@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from memoryfield.display import counted
 from memoryfield.errors import InvalidName
 from memoryfield.exchange.parts import Part, Unread
 from memoryfield.format.dates import moment_of
@@ -55,19 +56,18 @@ def read_vault(folder: Path, skip: Iterable[str] = (), beside: Sequence[Part] = 
     pages = {file.path: Page(names[file.path], file.raw) for file in files}
     finder = _Finder({path: (names[path], page) for path, page in pages.items()})
     parts = []
+    left_out = _LeftOut(item.where for item in unread)
     for part in beside:
         text = part.body if part.raw is None else part.raw.decode("utf-8", "surrogateescape")
         raw, changes, lost = _with_links(_File(part.where, text.encode("utf-8", "surrogateescape"), None), finder)
-        unread += [Unread(part.where, f"the link to {target[:80]!r} leads to no page of the source") for target in lost]
+        unread += left_out.dead(part.where, lost)
         body = raw.decode("utf-8", "surrogateescape")
         whole = None if part.raw is None else raw
         parts.append(replace(part, body=body, raw=whole, changes=(*part.changes, *changes)))
     for file in files:
         page = pages[file.path]
         raw, changes, lost = _with_links(file, finder)
-        unread += [Unread(file.path, f"the link to {target[:80]!r} leads to no page of the source") for target in lost]
-        if PurePosixPath(file.path).name != f"{names[file.path]}.md" or "/" in file.path:
-            changes = (f"renamed from {file.path}", *changes)
+        unread += left_out.dead(file.path, lost)
         title, keys = _known_keys(page, file.path)
         if keys.get("title") == PurePosixPath(file.path).stem:
             changes = (*changes, "its file name became its title")
@@ -85,7 +85,7 @@ def read_vault(folder: Path, skip: Iterable[str] = (), beside: Sequence[Part] = 
                 changes=changes,
             )
         )
-    return parts, unread
+    return parts, [left_out.with_pages(item) for item in unread]
 
 
 def flat_names(paths: Iterable[str]) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _files(folder: Path, skip: set[str]) -> tuple[list[_File], list[Unread]]:
                     else:
                         unread.append(Unread(path, f"it lies more than {_DEEPEST} folders deep"))
                 elif not entry.name.lower().endswith(MARKDOWN):
-                    unread.append(Unread(path, "it is no Markdown"))
+                    unread.append(Unread(path, "no Markdown"))
                 elif len(files) >= _MOST_FILES:
                     unread.append(Unread(path, f"more than {_MOST_FILES:,} files"))
                 else:
@@ -181,8 +181,7 @@ class _Finder:
 
     def find(self, target: str, origin: str) -> str | None:
         """Return the name of the page that *target* means in the file *origin*; None for none."""
-        wanted = unquote(target).strip().replace("\\", "/").lower()
-        beside = os.path.normpath(os.path.join(os.path.dirname(origin), wanted)).replace("\\", "/").lower()
+        wanted, beside = _places(target, origin)
         for path in (beside, os.path.normpath(wanted.lstrip("/")).replace("\\", "/")):
             if path in self._by_path:
                 return self._by_path[path]
@@ -196,15 +195,59 @@ class _Finder:
         return found[0][1] if found else None
 
 
-def _with_links(file: _File, finder: _Finder) -> tuple[bytes, tuple[str, ...], list[str]]:
-    """Return the bytes with links to the new names, what was changed, and which targets lead nowhere."""
+class _LeftOut:
+    """The files of a vault that become no page, and which pages show them: one thing to say for each file."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._pages: dict[str, set[str]] = {path: set() for path in paths}
+        self._paths = {path.lower(): path for path in reversed(self._pages)}
+        self._by_name = {path.rsplit("/", 1)[-1].lower(): path for path in reversed(self._pages)}
+
+    def dead(self, origin: str, targets: Mapping[str, bool]) -> list[Unread]:
+        """Return which targets in *origin* that mean a page lead nowhere, and remember those that lead to a file."""
+        found = []
+        for target, means_page in targets.items():
+            path = self._find(target, origin)
+            if path is not None:
+                self._pages[path].add(origin)
+            elif means_page:
+                found.append(Unread(origin, f"the link to {target[:80]!r} leads to no page of the source", True))
+        return found
+
+    def with_pages(self, item: Unread) -> Unread:
+        """Return what is said of a file, with how many pages show it."""
+        count = 0 if item.is_link else len(self._pages.get(item.where, ()))
+        if not count:
+            return item
+        return replace(item, reason=f"{item.reason}; {counted(count, 'page shows', 'pages show')} it")
+
+    def _find(self, target: str, origin: str) -> str | None:
+        wanted, beside = _places(target, origin)
+        for path in (beside, os.path.normpath(wanted.lstrip("/")).replace("\\", "/")):
+            if path in self._paths:
+                return self._paths[path]
+        return self._by_name.get(wanted) if "/" not in wanted else None
+
+
+def _places(target: str, origin: str) -> tuple[str, str]:
+    """Return a target as it is looked for, and the path that it is beside the file *origin*."""
+    wanted = unquote(target).strip().replace("\\", "/").lower()
+    beside = os.path.normpath(os.path.join(os.path.dirname(origin), wanted)).replace("\\", "/").lower()
+    return wanted, beside
+
+
+def _with_links(file: _File, finder: _Finder) -> tuple[bytes, tuple[str, ...], dict[str, bool]]:
+    """Return the bytes with links to the new names, what was changed, and the targets that no page is found for.
+
+    Those with whether they mean a page: a wiki link does, and a path of Markdown.
+    """
     raw = file.raw
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
-        return raw, (), []
+        return raw, (), {}
     parts: list[bytes] = []
-    lost: list[str] = []
+    lost: dict[str, bool] = {}
     position = rewritten = 0
     for link in links(raw):
         start, end = link.span
@@ -215,8 +258,7 @@ def _with_links(file: _File, finder: _Finder) -> tuple[bytes, tuple[str, ...], l
             continue
         name = finder.find(path, file.path)
         if name is None:
-            if wiki or path.lower().endswith(MARKDOWN):
-                lost.append(path)
+            lost[path] = lost.get(path, False) or wiki or path.lower().endswith(MARKDOWN)
             continue
         suffix = raw[end:].startswith(b".md")
         new = name if wiki or suffix else f"{name}.md"

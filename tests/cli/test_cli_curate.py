@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -77,13 +78,13 @@ def test_health_shows_a_section_whole_and_the_rest_in_short(yard: str, capsys: p
     code, out, err = _run(capsys, "health", yard, *_MODEL, "--quiet")
     assert (
         code == NOTHING
-        and out.count("no title and no summary") == 5
+        and out.count("no title and no heading") == 5
         and "untitled: 4 more" in out
         and "--section" in err
     )
-    assert out.count("add title and summary") == 1  # said once, not for each page
+    assert out.count("add title to the") == 1  # said once, not for each page
     code, out, _ = _run(capsys, "health", yard, *_MODEL, "--quiet", "--section", "untitled")
-    assert code == NOTHING and out.count("no title and no summary") == 9 and "9 things" in out and "near-dup" not in out
+    assert code == NOTHING and out.count("no title and no heading") == 9 and "9 things" in out and "near-dup" not in out
     assert _run(capsys, "health", yard, *_MODEL, "--quiet", "--section", "secrets")[0] == DONE
     assert "near-duplicates" in _run(capsys, "health", yard, *_MODEL, "--quiet", "--section", "x")[2]
 
@@ -110,6 +111,22 @@ def test_review_by_keyboard_alone(yard: str) -> None:
     assert "is taken back" in text and text.count("question 2 of 5") >= 2 and "1 answer" in seen[-1]
     (kept,) = Reviews.load(Path(yard))
     assert not kept.same
+
+
+def test_pairs_stand_below_the_families_in_a_table_that_can_be_read(
+    yard: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    families = _run(capsys, "families", yard, *_MODEL, "--quiet")[1]
+    code, out, _ = _run(capsys, "families", yard, *_MODEL, "--pairs", "--quiet")
+    assert code == DONE and out.startswith(families)
+    table = out.removeprefix(families).strip().splitlines()
+    assert table[0].endswith((" pair", " pairs")) and table[1].split() == ["likely", "page", "other", "page", "why"]
+    assert all("%" in line for line in table[2:] if not line.strip().startswith("...")) and len(table) > 2
+    assert any("winch-brake-wet" in line and "winch-brake " in line for line in table)
+    assert max(map(len, table)) <= 2 + 6 + 2 + 60 + 2 + 60 + 2 + 80
+    listed = json.loads(_run(capsys, "families", yard, *_MODEL, "--pairs", "--json")[1])["pairs"]
+    assert {"first", "second", "probability", "reasons"} <= listed[0].keys()
+    assert "pairs" not in json.loads(_run(capsys, "families", yard, *_MODEL, "--json")[1])
 
 
 def test_evidence_of_pairs_does_not_act_on_the_terminal(yard: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,3 +152,40 @@ def test_near_duplicates_are_worded_by_how_likely_they_are(probability: float, s
     (item,) = _near([family])
     assert item.message.startswith(f"2 pages {said} the same ({probability:.0%})") and to_do in item.remedy
     assert "merge them" not in item.remedy.split(":")[0]
+
+
+def test_a_copy_by_its_name_is_one_notion_for_families_and_for_health(tmp_path: Path) -> None:
+    said = "Close the valve at the boiler, open each radiator from the ground floor up and catch the water."
+    for name in ("valve", "valve-copy", "valve-conflict-2026", "key-copies", "lone-copy"):
+        _write(tmp_path, name, name, f"{said} {name}" if "valve" in name else f"Nothing of the kind, {name}.")
+    source = PageDirectory(tmp_path)
+    index = VectorIndex(source, HashingEmbedder())
+    index.sync()
+    vectors = index.vectors()
+    found = _families(source, vectors)
+    assert "conflict copy" in {reason.kind for reason in found.evidence("valve", "valve-copy").reasons}
+    copies = health(source, vectors, found, now=_NOW).section("conflict-copies")
+    assert {item.pages for item in copies} == {("valve-conflict-2026", "valve"), ("valve-copy", "valve")}
+    assert {item.pages for item in health(source, now=_NOW).section("conflict-copies")} == {i.pages for i in copies}
+    assert "none: secrets that look like keys, conflict copies" not in repr(health(source, now=_NOW))
+    reviews = Reviews().answer(source.read("valve"), source.read("valve-copy"), same=False)
+    (left,) = health(source, vectors, _families(source, vectors, reviews), now=_NOW).section("conflict-copies")
+    assert left.pages == ("valve-conflict-2026", "valve")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# Winch\n\nThe brake slips.\n", ""),
+        ("---\ntitle: Winch\n---\nThe brake slips.\n", ""),
+        ("---\ntitle: Winch\nsummary: Brake.\n---\n", ""),
+        ("The brake slips.\n", "no title and no heading"),
+        ("# Winch\n", "no summary and no prose"),
+        ("```\nx\n```\n", "no title and no heading: shown as 'page'; no summary and no prose"),
+        ("---\ntitle: [a\n---\n# Winch\n\nThe brake slips.\n", "the frontmatter cannot be read"),
+    ],
+)
+def test_a_title_may_be_a_heading_and_a_summary_the_first_line_P3(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "page.md").write_text(text)
+    items = health(PageDirectory(tmp_path), now=_NOW).section("untitled")
+    assert len(items) == bool(said) and all(item.message.startswith(said) for item in items)

@@ -48,7 +48,7 @@ def test_names_are_flat_links_follow_and_bytes_stay(vault: Path, tmp_path: Path)
     assert {(u.where, u.reason.split(" leads")[0]) for u in plan.unread if "link" in u.reason} >= {
         ("Boat.md", "the link to 'gone'")
     }
-    assert ("img.png", "it is no Markdown") in {(u.where, u.reason) for u in plan.unread}
+    assert ("img.png", "no Markdown; 1 page shows it") in {(u.where, u.reason) for u in plan.unread}
 
 
 def test_three_runs_are_as_one_and_edits_are_never_overwritten(vault: Path, tmp_path: Path) -> None:
