@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memoryfield.display import Table
+from memoryfield.display import Table, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +57,8 @@ class SyncReport:
         """Whether the index holds other vectors than before."""
         return bool(self.added or self.updated or self.removed)
 
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """Yield (what happened, page, detail), what needs attention first."""
+    def _heeded(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (what happened, page, detail) for what needs attention."""
         for name, reason in self.refused.items():
             yield "refused", name, reason
         for name, reason in self.bad_rows.items():
@@ -67,12 +67,15 @@ class SyncReport:
             yield "waiting", name, "changed while it was embedded"
         for group in self.equal_vectors:
             yield "equal vectors", group[0], "the same vector as " + ", ".join(group[1:])
+        for name in self.cut:
+            yield "cut", name, "longer than 8192 bytes"
+
+    def _changes(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (what happened, page, detail) for the vectors that are others than before."""
         reused = set(self.reused)
         for what, names in (("added", self.added), ("updated", self.updated), ("removed", self.removed)):
             for name in names:
                 yield what, name, "equal content, vector reused" if name in reused else ""
-        for name in self.cut:
-            yield "cut", name, "longer than 8192 bytes"
 
     def __repr__(self) -> str:
         return self._table().text()
@@ -96,12 +99,19 @@ class SyncReport:
         ]
         recipe = "" if self.recipe == "page" else f", recipe {self.recipe}"
         heading = f"Sync of {self.model_code}{recipe}: {', '.join(counts) or 'no pages'} ({self.seconds:.2f} s)"
-        rows = list(self._rows())
+        rows, changes = list(self._heeded()), list(self._changes())
+        was_empty = not (self.unchanged or self.updated or self.removed)
+        if not was_empty and len(changes) <= _SHOWN:  # else a list of names that says what the counts say
+            rows += changes
+        notes = [f"{counted(self.embedded, 'text')} embedded"] if self.embedded else []
+        if self.reused:
+            notes.append(f"{counted(len(self.reused), 'vector')} taken from pages of equal content")
+        columns = ("what", "page", "detail") if any(row[2] for row in rows[:_SHOWN]) else ("what", "page")
         return Table(
             heading,
-            ("what", "page", "detail"),
-            rows[:_SHOWN],
-            self.notes,
+            columns,
+            [row[: len(columns)] for row in rows[:_SHOWN]],
+            [*notes, *self.notes],
             widths={"detail": 120},
             more=max(0, len(rows) - _SHOWN),
         )
@@ -110,7 +120,7 @@ class SyncReport:
         """Return one row for each page that something happened to: ``what``, ``name``, ``detail``."""
         import pandas as pd
 
-        return pd.DataFrame(list(self._rows()), columns=["what", "name", "detail"])
+        return pd.DataFrame([*self._heeded(), *self._changes()], columns=["what", "name", "detail"])
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as values that JSON can hold; unchanged pages are counted."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memoryfield.advice import advice
+from memoryfield.advice import advice, at_command_line
 from memoryfield.curate.secrets import find_secrets
 from memoryfield.display import Table, escape
 from memoryfield.errors import MemoryfieldError, QueryError
@@ -155,11 +155,13 @@ def make_report(
     sections = []
     for heading, about, make in parts:
         started = time.perf_counter()
-        try:
-            made = make()
-            shown, text, failed = made._repr_html_(), repr(made), False
-        except MemoryfieldError as error:
-            shown, text, failed = f"<p>This part could not be made: {escape(error)}</p>", str(error), True
+        # whoever gets the page has no objects to call: advice is worded as commands to type
+        with at_command_line():
+            try:
+                made = make()
+                shown, text, failed = made._repr_html_(), repr(made), False
+            except MemoryfieldError as error:
+                shown, text, failed = f"<p>This part could not be made: {escape(error)}</p>", str(error), True
         shown, text = _without(shown, hidden), _without(text, hidden)
         section = Section(heading, about, shown, text, time.perf_counter() - started, failed)
         told(section)

@@ -340,6 +340,9 @@ def test_demo_on_the_teaching_field(notes: str, tmp_path: Path, capsys: pytest.C
     page = out_file.read_text(encoding="utf-8")
     for part in ("Embed what changed", "Health", "Map", "Families", "Models"):
         assert part in out and part in page
+    embedding = page.partition("Embed what changed</h2>")[2].partition("</section>")[0]
+    assert re.search(r"\d+ added", embedding) and re.search(r"\d+ texts? embedded", embedding)
+    assert "<tr" not in embedding and "more" not in embedding
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,7 +156,9 @@ def test_only_what_changed_is_embedded(field: PageDirectory, toy_model: Model) -
 
 def test_report_names_what_was_done(field: PageDirectory, toy_model: Model) -> None:
     index = VectorIndex(field, toy_model())
-    index.sync()
+    first = index.sync()
+    assert "5 added" in repr(first) and "5 texts embedded" in repr(first)
+    assert "anchor" not in repr(first) and "<table" not in first._repr_html_() and len(first.to_frame()) == 5
     (field.path / "bread.md").write_text("other bread\n")
     (field.path / "long.md").write_text("long " * 2000)
     (field.path / "anchor.md").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -35,10 +36,10 @@ def test_it_has_every_part_and_runs_nothing(field: mf.MemoryField, tmp_path: Pat
     assert seen == [section.heading for section in report]
     assert seen == ["Overview", "Health", "Map", "Families", "Models", "Retrieval"]
     assert not any(section.failed for section in report), [s.text for s in report if s.failed]
-    html = report.save(tmp_path / "out" / "report.html").read_text()
-    assert not re.search(r"<(script|img|iframe|link)\b", html, re.IGNORECASE) and "default-src 'none'" in html
-    assert "http" not in re.sub(r'xmlns="[^"]+"', "", html).replace("http-equiv", "")
-    assert html.count("<section") == 6 and "<svg" in html
+    page = report.save(tmp_path / "out" / "report.html").read_text()
+    assert not re.search(r"<(script|img|iframe|link)\b", page, re.IGNORECASE) and "default-src 'none'" in page
+    assert "http" not in re.sub(r'xmlns="[^"]+"', "", page).replace("http-equiv", "")
+    assert page.count("<section") == 6 and "<svg" in page
 
 
 def test_a_part_that_fails_leaves_the_others(field: mf.MemoryField) -> None:
@@ -46,6 +47,17 @@ def test_a_part_that_fails_leaves_the_others(field: mf.MemoryField) -> None:
     failed = {section.heading for section in report if section.failed}
     assert {"Map", "Families"} <= failed and "Overview" not in failed and "Health" not in failed
     assert "could not be made" in report.to_html() and "not made" in repr(report)
+
+
+def test_its_tips_are_whole_commands_wherever_it_was_made(field: mf.MemoryField) -> None:
+    for number in range(7):
+        field.write(f"loose-{number}", title=f"Loose {number}", body=f"See [this](gone-{number}.md), shackle {number}.")
+    page = html.unescape(field.report(models=(), progress=False).to_html())
+    assert "memoryfield health FIELD --section broken-links lists them all" in page
+    assert "memoryfield validate FIELD lists" in page
+    for code in ("only('", "validate()", "sync()"):
+        assert code not in page
+    assert not re.search(r"(?<!FIELD )--section", page)
 
 
 def test_another_file_is_never_overwritten(field: mf.MemoryField, tmp_path: Path) -> None:
