@@ -322,7 +322,8 @@ def _untitled(pages: Sequence[Page]) -> Iterator[HealthItem]:
         title = as_text(page.frontmatter.get("title")).strip() or first_heading(page.body)
         missing = [key for key, said in (("title", title), ("summary", page.summary)) if not said]
         if page.frontmatter_error is not None:
-            message, remedy = "the frontmatter cannot be read, so no title and no summary", "mend the frontmatter"
+            message = "the frontmatter cannot be read, nor a title or a summary in it"
+            remedy = "mend the frontmatter"
         elif missing:
             found = {"title": f"no title and no heading: shown as {page.name!r}", "summary": "no summary and no prose"}
             message = "; ".join(found[key] for key in missing)
