@@ -355,7 +355,8 @@ class FieldIndexes(FieldPlaces):
         names = tuple(vectors.names[i] for i in kept)
         # not copied without need: the matrix of a large field is large
         matrix = vectors.matrix if len(kept) == len(vectors.names) else vectors.matrix[kept]
-        return _PageVectors(names, matrix, index.model_code, index.recipe)
+        left_out = tuple(name for name in vectors.names if name in SPECIAL_NAMES)
+        return _PageVectors(names, matrix, index.model_code, index.recipe, left_out)
 
 
 @dataclass(frozen=True)
@@ -364,3 +365,4 @@ class _PageVectors:
     matrix: Any
     model_code: str
     recipe: str
+    left_out: tuple[str, ...]

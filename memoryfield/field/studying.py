@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memoryfield.display import Table
 from memoryfield.errors import MemoryfieldError
 from memoryfield.field.curation import FieldCuration
-from memoryfield.format.page import Page
+from memoryfield.format.page import SPECIAL_NAMES, Page
 from memoryfield.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class FieldStudies(FieldCuration):
             engine=engine,
             pages={page.name: _described(page) for page in self.pages()} if describe else None,
             after=after,
+            left_out=vectors.left_out,
         )
 
     def evaluate(
@@ -219,6 +220,13 @@ class FieldStudies(FieldCuration):
                 self._vectors(model, None, progress)
             return self.overview(place=False)
 
+        special = [f"{name}.md" for name in sorted(SPECIAL_NAMES) if name in self]
+        # every other number of pages in the report is smaller by these
+        apart = (
+            f" {' and '.join(special)}, about the other pages, {'are' if special[1:] else 'is'} not compared."
+            if special
+            else ""
+        )
         parts: list[tuple[str, str, Callable[[], Any]]] = [
             ("Overview", "What is in the field, its indexes and their state.", in_step),
             (
@@ -234,7 +242,7 @@ class FieldStudies(FieldCuration):
             ),
             (
                 "Families",
-                "Pages that seem to say the same. Each is a proposal: nothing is merged without a person.",
+                f"Pages that seem to say the same. Each is a proposal: nothing is merged without a person.{apart}",
                 lambda: FamilyView(self.families(model=model, progress=progress), self.read),
             ),
         ]
@@ -242,7 +250,7 @@ class FieldStudies(FieldCuration):
             parts.append(
                 (
                     "Models",
-                    "How far embedding models agree on which pages are neighbours, and what each costs.",
+                    f"How far embedding models agree on which pages are neighbours, and what each costs.{apart}",
                     lambda: self.compare([self.embedder(model), *models], probes, progress=progress),
                 )
             )

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from memoryfield import places
 from memoryfield.advice import advice
-from memoryfield.display import Table, plain
+from memoryfield.display import Table, counted, plain
 from memoryfield.errors import QueryError
 from memoryfield.study.placing import placed, row_digests
 
@@ -52,6 +52,7 @@ class Layout:
         parameters: Settings that the coordinates depend on.
         pages: For each page what a figure shows of it: title, summary and other keys of the frontmatter.
         digests: For each page one of its vector, by which a later map sees what changed.
+        left_out: Pages of the field that are not on the map: ``index`` and ``listing``, which are about the others.
     """
 
     names: tuple[str, ...]
@@ -62,9 +63,18 @@ class Layout:
     parameters: Mapping[str, Any]
     pages: Sequence[Mapping[str, str]] = ()
     digests: Sequence[bytes] = ()
+    left_out: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def counted(self) -> str:
+        """How many pages it shows, and which it does not: ``179 pages; index.md is not on it``."""
+        left = " and ".join(f"{name}.md" for name in self.left_out)
+        return counted(len(self), "page") + (
+            f"; {left} {'is' if len(self.left_out) == 1 else 'are'} not on it" if left else ""
+        )
 
     def to_frame(self) -> pandas.DataFrame:
         """Return one row a page: ``name, x, y, title``."""
@@ -100,7 +110,7 @@ class Layout:
         kind = "PCA" if self.method == "pca" else "UMAP"
         settings = ", ".join(f"{key} {value}" for key, value in self.parameters.items())
         return Table(
-            f"Map of {len(self)} {'page' if len(self) == 1 else 'pages'}, {kind}",
+            f"Map ({kind}) of {self.counted}",
             notes=[
                 f"model {self.model_code}, recipe {self.recipe}" + (f"; {settings}" if settings else ""),
                 "distances between far groups mean little",
@@ -127,6 +137,7 @@ def layout(
     engine: str = "umap-learn",
     pages: Mapping[str, Mapping[str, str]] | None = None,
     after: Layout | None = None,
+    left_out: Sequence[str] = (),
 ) -> Layout:
     """Place pages in two dimensions.
 
@@ -143,6 +154,7 @@ def layout(
         pages: Title, summary and other keys by name, for the figure.
         after: An earlier map of the same model and recipe: its pages stay where they are, new and changed ones are
             placed among their nearest, and the method and settings are those of that map.
+        left_out: Pages of the field that are not among *names*.
 
     Raises:
         QueryError: An unknown method or engine, UMAP for fewer than four pages, a setting out of range, or an earlier
@@ -167,7 +179,10 @@ def layout(
             )
         kept = placed(ordered, rows, digests, after.names, after.xy, after.digests)
         if kept is not None:
-            return Layout(ordered, kept, after.method, model_code, recipe, after.parameters, described, digests)
+            settings = after.parameters
+            return Layout(
+                ordered, kept, after.method, model_code, recipe, settings, described, digests, tuple(left_out)
+            )
     if method == "auto":
         method = "pca" if len(ordered) < FEWEST_FOR_UMAP else "umap"
     if method == "umap" and len(ordered) < 4:
@@ -183,7 +198,7 @@ def layout(
         xy = _pca(rows) if method == "pca" else _umap(rows, n_neighbors, min_dist, random_state, engine)
         if method == "umap":  # PCA is quicker than the file
             _write_cache(cache, xy)
-    return Layout(ordered, xy, method, model_code, recipe, parameters, described, digests)
+    return Layout(ordered, xy, method, model_code, recipe, parameters, described, digests, tuple(left_out))
 
 
 def _pca(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ import memoryfield as mf
 from memoryfield.cli import main
 from memoryfield.display import Table
 from memoryfield.errors import QueryError
-from memoryfield.study.report import make_report
+from memoryfield.study.report import Report, make_report
 
 HOSTILE = "<script>alert(1)</script> & <img src=x onerror=alert(1)>"
 
@@ -47,6 +47,19 @@ def test_a_part_that_fails_leaves_the_others(field: mf.MemoryField) -> None:
     failed = {section.heading for section in report if section.failed}
     assert {"Map", "Families"} <= failed and "Overview" not in failed and "Health" not in failed
     assert "could not be made" in report.to_html() and "not made" in repr(report)
+
+
+def test_the_smaller_numbers_of_pages_say_what_they_leave_out(field: mf.MemoryField) -> None:
+    def told(report: Report) -> dict[str, str]:
+        return {part.heading: f"{part.text} {part.about}" for part in report}
+
+    before = told(field.report(models=["hashing-1024"], progress=False))
+    assert "12 pages" in before["Overview"] and not any(".md" in text for text in before.values())
+    field.write("index", title="Index", summary="All pages.", body="See [the winch](winch.md).")
+    after = told(field.report(models=["hashing-1024"], progress=False))
+    assert "13 pages" in after["Overview"] and "12 pages; index.md is not on it" in after["Map"]
+    for heading in ("Families", "Models"):
+        assert "12 pages" in after[heading] and "index.md, about the other pages, is not compared" in after[heading]
 
 
 def test_its_tips_are_whole_commands_wherever_it_was_made(field: mf.MemoryField) -> None:

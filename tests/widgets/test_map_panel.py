@@ -212,6 +212,19 @@ def test_the_saved_notebook_keeps_a_picture_and_little_state(map_: MemoryMap) ->
     assert sum(len(value) if isinstance(value, bytes | str) else 0 for value in state.values()) < 120_000
 
 
+def test_it_says_which_page_is_not_on_it(
+    field: mf.MemoryField, hear: Callable[..., None], told: Callable[..., Told]
+) -> None:
+    field.write("index", title="Index", summary="All pages.", body="See [one](page-01.md).")
+    map_ = MemoryMap(field)
+    assert map_.wait() and len(field) == 13
+    sent = told(map_)
+    hear(map_, "hello", view="v")
+    content, _ = last(sent, "points")
+    assert content["count"] == 12 and content["caption"].startswith("12 pages; index.md is not on it. PCA of ")
+    assert "Map of notes: 12 pages; index.md is not on it" in map_.twin()
+
+
 def test_hostile_titles_stay_text(map_: MemoryMap) -> None:
     for number in range(4):
         map_.field.write(

@@ -111,8 +111,8 @@ class MapViews(Panel):
             "method": layout.method,
             "animate": animate,
             "kept": kept,
-            "caption": f"{count:,} {'page' if count == 1 else 'pages'}, {kind} of {layout.model_code}, recipe "
-            f"{layout.recipe}. Distances between far groups mean little.",
+            "caption": f"{layout.counted}. {kind} of {layout.model_code}, recipe {layout.recipe}. "
+            "Distances between far groups mean little.",
         }
         self.tell("points", content, [self._xy.tobytes(), rows])
 
@@ -184,8 +184,7 @@ class MapViews(Panel):
         if not any(job.total > _MUCH for job in self.state.busy):
             self._placed.wait(_TWIN_WAITS)
         layout = self._positions
-        count = 0 if layout is None else len(layout.names)
-        heading = f"Map of {self.field.name}: {count:,} {'page' if count == 1 else 'pages'}"
+        heading = f"Map of {self.field.name}: {'0 pages' if layout is None else layout.counted}"
         if layout is None:
             return f'<p class="memoryfield">{escaped(heading)}; it was still being made when this was saved.</p>'
         selected = [self._row[name] for name in self.state.selected if name in self._row]
