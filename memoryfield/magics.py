@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from memoryfield.advice import in_a_magic
 from memoryfield.display import plain
 from memoryfield.errors import MemoryfieldError, PageExists, PageNotFound, QueryError
 from memoryfield.field import DEFAULT_RETRIEVER, MemoryField
@@ -61,7 +62,8 @@ def _in_words(magic: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(magic)
     def call(*arguments: Any) -> Any:
         try:
-            return magic(*arguments)
+            with in_a_magic():
+                return magic(*arguments)
         except MemoryfieldError as error:
             from IPython.core.error import UsageError
 

@@ -77,6 +77,18 @@ def test_a_field_is_opened_shown_and_bound(shell: Any, place: Path) -> None:
     assert run(shell, "%field") is opened
 
 
+def test_what_it_advises_can_be_typed_as_a_magic(
+    shell: Any, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = said(shell, "%field missing", capsys)
+    assert "%field --create PATH makes one" in seen and "create=True" not in seen
+    assert run(shell, "%field --create missing").path == place.parent / "missing"
+    seen = said(shell, f"%field --model no-such/model {place}\n%recall --retriever vector winch", capsys)
+    assert "--model auto" in seen and "model='auto'" not in seen
+    with pytest.raises(mf.errors.FieldNotFound, match="create=True"):  # code still reads of code
+        mf.open_field(place.parent / "gone")
+
+
 def test_a_path_with_blanks_needs_no_quotes_and_may_have_them(shell: Any, place: Path) -> None:
     wide = place.rename(place.parent / "my notes")
     assert run(shell, f"%field {wide}").path == wide

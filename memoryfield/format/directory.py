@@ -51,7 +51,11 @@ class PageDirectory(PageVerbs):
                     raise FieldNotFound(f"{self.path} cannot be made a directory: a file stands there") from error
         if not self.path.is_dir():
             found = "it is a file" if self.path.exists() else "nothing is there"
-            remedy = advice(python="create=True makes one", command="memoryfield init makes one")
+            remedy = advice(
+                python="create=True makes one",
+                command="memoryfield init makes one",
+                magic="%field --create PATH makes one",
+            )
             raise FieldNotFound(f"{self.path} is no directory of pages: {found}; {remedy}")
         self._swept = -LEFTOVER_AGE
         self.journal: Journal | None = None

