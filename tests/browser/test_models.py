@@ -45,6 +45,7 @@ def test_two_spaces_are_compared_on_linked_maps(notebook: Any, harbor_copy: Path
     page.wait_for_function(f"{twins}.pointed === {row}")
     panel.locator(".mf-models-caption", has_text=name).wait_for()
     panel.locator(".mf-models-look", has_text=name).wait_for()
+    panel.locator(".mf-models-caption.mf-hidden", has_text=name).wait_for()  # the heading says it: it is shown once
     page.wait_for_function(f"{twins}.focus.row === {row} && {twins}.focus.near[0].length > 0")
     # click: selected and opened everywhere
     page.mouse.click(*page.evaluate(WHERE, [row, 0]))

@@ -85,6 +85,7 @@ export default {
       point(row) {
         const name = names[row];
         caption.textContent = name === undefined ? "" : `${titles[row]} (${name})`;
+        nameOnce(name);
         ask(name ?? "");
       },
       select(rows, open) {
@@ -93,6 +94,11 @@ export default {
     });
     onEnd(() => twins.end());
     onTheme((dark) => twins.theme(dark));
+    let looked = null;
+    /** Hides the line that names a page from eyes while the heading below it names the same one. */
+    function nameOnce(name) {
+      caption.classList.toggle("mf-hidden", looked !== null && name === looked);
+    }
     let waiting = null;
     /** Asks how both spaces see a page, once the pointer rests on it. */
     function ask(name) {
@@ -185,6 +191,8 @@ export default {
     }
 
     function lookAt(page) {
+      looked = page?.name ?? null;
+      nameOnce(names[twins.pointed]);
       twins.setFocus(page?.name, page ? page.near.map((near) => near.map(([name]) => name)) : [[], []]);
       look.replaceChildren(
         ...(page
