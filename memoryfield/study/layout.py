@@ -100,7 +100,7 @@ class Layout:
 
         return figures.layout_figure(self, color)
 
-    def to_svg(self, width: int = 640, height: int = 440) -> str:
+    def to_svg(self, width: int = 960, height: int = 640) -> str:
         """Return a static picture that needs no kernel and no script."""
         from memoryfield.study import figures
 

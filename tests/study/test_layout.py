@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -137,3 +139,34 @@ def test_a_figure_by_a_key_that_no_page_has_says_which_there_are() -> None:
     for key in ("knid", "empty"):
         with pytest.raises(QueryError, match=r"there are: kind, title"):
             made.figure(color=key)
+
+
+def _drawn(svg: str, tag: str, x: str = "x", y: str = "y") -> np.ndarray:
+    found = re.findall(rf'<{tag} {x}="([\d.-]+)" {y}="([\d.-]+)"', svg)
+    return np.array([[float(a), float(b)] for a, b in found])
+
+
+def test_the_picture_is_filled_and_not_stretched() -> None:
+    made = _layout(60, method="pca")
+    slanted = replace(made, xy=(made.xy * [3, 0.5]) @ np.array([[0.5, 0.866], [-0.866, 0.5]]))  # long and at 60 degrees
+    for one in (made, slanted):
+        points = _drawn(one.to_svg(900, 500), "circle", "cx", "cy")
+        span = points.max(axis=0) - points.min(axis=0)
+        assert (span / [900 - 48, 500 - 48]).max() == pytest.approx(1, abs=0.01)
+        ratio = np.linalg.norm(points[1:] - points[0], axis=1) / np.linalg.norm(one.xy[1:] - one.xy[0], axis=1)
+        assert np.ptp(ratio) < 0.02 * ratio.mean()
+    assert span[0] > 800  # it was turned to lie
+
+
+def test_names_stand_inside_and_off_the_points() -> None:
+    rng = np.random.default_rng(3)
+    names = [f"a page with a long name {i:03d}" for i in range(90)]
+    made = layout(names, _rows(90), model_code="m", recipe="page", method="pca")
+    crowded = replace(made, xy=np.vstack([rng.normal(size=(45, 2)) * 0.2, rng.normal(size=(45, 2)) + 1]))
+    svg = crowded.to_svg()
+    points, words = _drawn(svg, "circle", "cx", "cy"), _drawn(svg, "text")
+    assert 8 <= len(words) <= 16
+    half = 26 * 5.5 / 2
+    assert (words[:, 0] > half - 1).all() and (words[:, 0] < 960 - half + 1).all()
+    hidden = [int((np.abs(points - [x, y - 4]) < [half, 6]).all(axis=1).sum()) for x, y in words]
+    assert sum(hidden) <= len(words) // 2 and max(hidden) <= 2
