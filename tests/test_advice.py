@@ -40,7 +40,7 @@ def _texts() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 passed.add(id(node.value))
             called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-            if isinstance(node, ast.Call) and called == "advice":
+            if isinstance(node, ast.Call):  # of advice, or of what hands it on
                 python = [keyword.value for keyword in node.keywords if keyword.arg == "python"]
                 passed |= {id(inner) for value in python for inner in ast.walk(value)}
             if called in ("compile", "execute"):

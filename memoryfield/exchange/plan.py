@@ -145,13 +145,13 @@ class ImportPlan(Sequence[ImportItem]):
         worth = [item for item in self.items if item.action != "unchanged" or item.notes]
         worth.sort(key=lambda item: (item.action != "conflict", not item.notes))  # what is to be read comes first
         rows = [(item.name, item.action, item.where, "; ".join(item.notes)) for item in worth[:_SHOWN]]
-        notes = _more("... and", len(worth), "to_frame() lists")
+        notes = _more("... and", len(worth), python="to_frame() lists")
         files = [f"left out: {item.where}: {item.reason}" for item in self.unread if not item.is_link]
         dead = [f"in {item.where}, {item.reason}" for item in self.unread if item.is_link]
         for lines, before in ((files, "left out:"), (dead, "links that lead to no page:")):
-            notes += [*lines[:_SHOWN], *_more(before, len(lines), "unread lists")]
+            notes += [*lines[:_SHOWN], *_more(before, len(lines), python="unread lists")]
         notes += [f"looks like a secret: {place}" for place in self.secrets[:_SHOWN]]
-        notes += _more("looks like a secret:", len(self.secrets), "secrets lists")
+        notes += _more("looks like a secret:", len(self.secrets), python="secrets lists")
         return Table(heading, ("page", "action", "from", "notes"), rows, notes)
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class ImportPlan(Sequence[ImportItem]):
         return self.table().html()
 
 
-def _more(before: str, count: int, python: str) -> list[str]:
+def _more(before: str, count: int, *, python: str) -> list[str]:
     """Return how many of *count* are not shown and where all of them are; nothing where none is missing."""
     if count <= _SHOWN:
         return []
