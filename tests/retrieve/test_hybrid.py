@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import memoryfield as mf
+from memoryfield.display import score_text
 from memoryfield.errors import QueryError
 from memoryfield.format.pages import PageDirectory
 from memoryfield.index.embedders.catalogue import load_model
@@ -242,3 +244,16 @@ def test_probes_move_the_weight(hashed: SearchTarget) -> None:
     assert weight_from_probes(hashed, literal).vector <= 1.0
     with pytest.raises(QueryError, match="none of the probes"):
         weight_from_probes(hashed, [("who", ["not-here"])])
+
+
+def test_the_scores_of_two_pages_are_what_the_documentation_says(tmp_path: Path) -> None:
+    field = mf.open_field(tmp_path / "two", create=True, model="hashing-1024")
+    field.write("salt", title="Salt", summary="Where the salt is", body="The salt is in the red cup.\n")
+    field.write("rope", title="Rope", summary="Where the rope is", body="The rope hangs behind the door.\n")
+    both = field.search("where is the salt", retriever="hybrid")
+    assert [hit.name for hit in both] == ["salt", "rope"]
+    assert [hit.score for hit in both] == [pytest.approx(1.0), pytest.approx(-1.0)]
+    best = field.search("where is the salt", retriever="keyword")[0]
+    assert best.name == "salt" and score_text(best.score) == "0.0000055"
+    told = (Path(__file__).parents[2] / "docs" / "howto" / "search.md").read_text(encoding="utf-8")
+    assert "-1.000" in told and score_text(best.score) in told
