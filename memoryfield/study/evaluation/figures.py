@@ -225,9 +225,7 @@ def differences_figure(differences: Differences) -> plotly.graph_objects.Figure:
                 "arrayminus": values - np.array([one.low for one in shown]),
                 "color": PALETTE[0],
             },
-            text=[
-                f"{one.interval}, p {one.p_corrected:.4f}, {one.better} better, {one.worse} worse" for one in shown
-            ],
+            text=[f"{one.interval}, p {one.p_corrected:.4f}, {one.better} better, {one.worse} worse" for one in shown],
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )
