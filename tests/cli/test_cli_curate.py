@@ -90,6 +90,7 @@ def test_health_shows_a_section_whole_and_the_rest_in_short(yard: str, capsys: p
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.flaky(reruns=2)  # a terminal forked from a process with many threads ended once before it said a word
 def test_review_by_keyboard_alone(yard: str) -> None:
     """In a real terminal: yes, a slip of the finger, back, no, more of both pages, and the end of the input."""
     pexpect = pytest.importorskip("pexpect")
