@@ -76,6 +76,7 @@ class _Client(threading.Thread):
         self.connection.close()
 
     def turn(self) -> None:
+        """Ask or write once; each kind of client does it in its own way."""
         raise NotImplementedError
 
     def complain(self, text: str) -> None:

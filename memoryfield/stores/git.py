@@ -245,7 +245,7 @@ class GitStore:
 
 def _entry(tree: Any, name: str) -> Any:
     # one that is named and cannot be read is another matter; a tree has no get()
-    return tree[name] if name in tree else None  # noqa: SIM401
+    return tree[name] if name in tree else None  # noqa: SIM401  # a tree of pygit2 has no get()
 
 
 def page_versions(address: str, name: str, limit: int | None = None) -> PageVersions:

@@ -259,7 +259,7 @@ def test_a_record_without_text_is_named_once_and_says_which_key_is_empty() -> No
 def test_branches_of_a_conversation_are_counted_and_an_empty_one_is_called_by_its_title(tmp_path: Path) -> None:
     empty = {"title": "Broken one", "mapping": {"x": {"message": {"author": None, "content": "oops"}}}}
     damaged = _tree()
-    damaged["mapping"] |= {"y": {"message": {"author": "who"}}, "z": None}  # type: ignore[operator]
+    damaged["mapping"] |= {"y": {"message": {"author": "who"}}, "z": None}  # type: ignore[operator]  # its values are of several kinds
     damaged |= {"title": "Dock again", "conversation_id": "g2"}
     (tmp_path / "conversations.json").write_text(json.dumps([empty, _tree(), damaged]))
     plan = mf.import_field(tmp_path / "conversations.json", tmp_path / "field")

@@ -52,7 +52,7 @@ def test_who_waits_is_served_together_and_nobody_works_for_others_without_end(fi
 
 def test_a_question_that_cannot_be_ranked_fails_alone(field: mf.MemoryField) -> None:
     counted = _Counted(field, 0.1)
-    together = Together(counted)  # type: ignore[arg-type]
+    together = Together(counted)  # type: ignore[arg-type]  # it has the one method that is called
     barrier = threading.Barrier(4)
 
     def ask(question: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import memoryfield_widgets
+from memoryfield_widgets.mapviews import SCRIPTS
 from memoryfield_widgets.panel import script
 
 NODE = shutil.which("node")
@@ -53,18 +54,6 @@ def test_pure_functions(tmp_path: Path) -> None:
 
 def test_the_joined_script_is_a_module(tmp_path: Path) -> None:
     joined = tmp_path / "map.mjs"
-    names = (
-        "geometry.js",
-        "colors.js",
-        "pixels.js",
-        "paint.js",
-        "maplist.js",
-        "mapdraw.js",
-        "mapacts.js",
-        "mapscene.js",
-        "maptold.js",
-        "map.js",
-    )
-    joined.write_text(script(*names), encoding="utf-8")
+    joined.write_text(script(*SCRIPTS), encoding="utf-8")
     run = node("--check", str(joined), cwd=tmp_path)
     assert run.returncode == 0, run.stderr

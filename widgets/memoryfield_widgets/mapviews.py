@@ -28,23 +28,25 @@ _TWIN_WAITS = 1.0  # seconds that the static picture waits for the first layout
 _MUCH = 32  # pages to embed for which it does not wait
 
 
+# What the map runs, joined in this order: a file uses what stands in the files before it.
+SCRIPTS = (
+    "geometry.js",
+    "colors.js",
+    "pixels.js",
+    "paint.js",
+    "maplist.js",
+    "mapdraw.js",
+    "mapacts.js",
+    "mapscene.js",
+    "maptold.js",
+    "map.js",
+)
+
+
 class MapViews(Panel):
     """A map's data and what its views are told of them."""
 
-    _esm = script(
-        *(
-            "geometry.js",
-            "colors.js",
-            "pixels.js",
-            "paint.js",
-            "maplist.js",
-            "mapdraw.js",
-            "mapacts.js",
-            "mapscene.js",
-            "maptold.js",
-            "map.js",
-        )
-    )
+    _esm = script(*SCRIPTS)
     _css = style("map.css")
     height = traitlets.Int(480).tag(sync=True)
     still = traitlets.Bytes(b"").tag(sync=True)  # coarse points, for a notebook without a kernel
